@@ -1,0 +1,159 @@
+"""The public functions. Arguments become a checked problem, an engine answers it, the answer takes the caller's shape.
+
+Each public function has a twin with a leading underscore that takes the engine as an argument; the property suite
+drives those, so that the code under test is the code that users call.
+"""
+
+from __future__ import annotations
+
+from typing import SupportsIndex
+
+import torch
+from torch import Tensor
+
+from qrita import arguments, engines
+from qrita.engines import Engine
+from qrita.records import NO_KEY, Candidates, Cuts, Problem
+
+_INF = float("inf")
+
+
+def top_k_top_p(
+    logits: Tensor,
+    k: SupportsIndex | Tensor | None = None,
+    p: float | Tensor | None = None,
+    *,
+    mask_value: float = -_INF,
+    out: Tensor | None = None,
+) -> Tensor:
+    """Truncate logits by top-k, then by top-p: what is kept keeps its bits, everything else becomes `mask_value`.
+
+    The kept set is exact and a pure function of the bits of a row, its k and its p. It is the same on every device,
+    for every batch size and in every run: docs/semantics.md defines it (rules 0 to 14).
+
+    Args:
+        logits: [vocab] or [batch, vocab], float32, bfloat16 or float16, on a CPU or GPU, any strides,
+            vocab <= 2**22. NaN and -inf are never kept. Not modified unless it is also `out`.
+        k: keep the k greatest logits, equal ones by lowest index. An int, or an int32 / int64 tensor [batch] on the
+            logits' device. None, k <= 0 and k >= vocab switch top-k off.
+        p: keep the shortest prefix, greatest first, of what top-k left whose probability reaches p. A number, or a
+            float32 / float64 / bfloat16 / float16 tensor [batch] on the logits' device; it is rounded once to
+            float32. None and p >= 1 (in a tensor also NaN) switch top-p off; p <= 0 keeps one token.
+        mask_value: what removed positions become, rounded to the logits' dtype; a removed -inf stays -inf.
+        out: where to write: same shape, dtype and device as logits, and either the very same view or disjoint
+            from logits, k and p.
+
+    Returns:
+        `out`, or a fresh contiguous tensor of the logits' shape and dtype, detached from autograd.
+
+    Raises:
+        TypeError: an argument has the wrong type or dtype.
+        ValueError: an argument has the wrong shape, value, device or memory. Nothing has been written.
+    """
+    return _top_k_top_p(logits, k, p, mask_value=mask_value, out=out)
+
+
+def top_k_top_p_(
+    logits: Tensor,
+    k: SupportsIndex | Tensor | None = None,
+    p: float | Tensor | None = None,
+    *,
+    mask_value: float = -_INF,
+) -> Tensor:
+    """`top_k_top_p` in place: overwrite `logits` and return it. Arguments, meaning and errors are the same.
+
+    Raises:
+        ValueError: also where rows of `logits` share memory (an expanded tensor), since each would overwrite another.
+    """
+    return _top_k_top_p(logits, k, p, mask_value=mask_value, in_place=True)
+
+
+def candidates(
+    logits: Tensor,
+    k: SupportsIndex | Tensor | None = None,
+    p: float | Tensor | None = None,
+    *,
+    max_candidates: int | None = None,
+) -> Candidates:
+    """List the kept tokens instead of masking the others: indices, logits, counts and exact masses.
+
+    The kept set is that of `top_k_top_p` with the same logits, k and p (docs/semantics.md, rules 0 to 12 and 15).
+
+    Args:
+        logits, k, p: as in `top_k_top_p`.
+        max_candidates: how many slots a row has, 1 .. 2**22. Defaults to k where k is an int of at least 1;
+            required otherwise.
+
+    Returns:
+        A `Candidates` record on the logits' device. `counts` holds the true number of kept tokens, also where it
+        exceeds max_candidates and only the first are listed.
+
+    Raises:
+        TypeError, ValueError: as in `top_k_top_p`; also a missing or impossible max_candidates.
+    """
+    return _candidates(logits, k, p, max_candidates=max_candidates)
+
+
+def _top_k_top_p(
+    logits: Tensor,
+    k: SupportsIndex | Tensor | None,
+    p: float | Tensor | None,
+    *,
+    mask_value: float = -_INF,
+    out: Tensor | None = None,
+    in_place: bool = False,
+    engine: Engine | None = None,
+) -> Tensor:
+    problem = arguments.problem(logits, k, p)
+    fill = arguments.mask_value(mask_value, problem.logits.dtype)
+    if in_place or out is not None:
+        name, target = ("logits", logits) if in_place else ("out", out)
+        result = arguments.destination(target, logits, k, p, name=name)
+    else:
+        result = torch.empty(logits.shape, dtype=logits.dtype, device=logits.device)
+    if problem.logits.numel():
+        rows = result.detach() if result.ndim == 2 else result.detach()[None]
+        (engine or engines.choose(problem)).mask(problem, fill, rows)
+    return result
+
+
+def _candidates(
+    logits: Tensor,
+    k: SupportsIndex | Tensor | None,
+    p: float | Tensor | None,
+    *,
+    max_candidates: int | None = None,
+    engine: Engine | None = None,
+) -> Candidates:
+    problem = arguments.problem(logits, k, p)
+    slots = arguments.max_candidates(max_candidates, k)
+    if problem.logits.numel():
+        found = (engine or engines.choose(problem)).candidates(problem, slots)
+    else:
+        found = _no_candidates(problem, slots)
+    if logits.ndim == 2:
+        return found
+    return Candidates(found.indices[0], found.logits[0], found.counts, found.mass, found.total)
+
+
+def _cuts(
+    logits: Tensor, k: SupportsIndex | Tensor | None, p: float | Tensor | None, *, engine: Engine | None = None
+) -> Cuts:
+    problem = arguments.problem(logits, k, p)
+    if problem.logits.numel():
+        return (engine or engines.choose(problem)).cuts(problem)
+    none = _no_candidates(problem, 1)
+    return Cuts(torch.full_like(none.mass, NO_KEY), none.counts - 1, none.counts, none.mass, none.total)
+
+
+def _no_candidates(problem: Problem, slots: int) -> Candidates:
+    """The answer for an empty batch or an empty vocabulary: every row keeps nothing."""
+    logits, rows = problem.logits, problem.rows
+    zeros = torch.zeros(rows, dtype=torch.int64, device=logits.device)
+    return Candidates(
+        indices=torch.full((rows, slots), -1, dtype=torch.int32, device=logits.device),
+        logits=torch.full((rows, slots), -_INF, dtype=logits.dtype, device=logits.device),
+        counts=zeros.int(),
+        mass=zeros,
+        total=zeros.clone(),
+    )
