@@ -6,7 +6,9 @@ drives those, so that the code under test is the code that users call.
 
 from __future__ import annotations
 
-from typing import SupportsIndex
+import functools
+from collections.abc import Callable
+from typing import ParamSpec, SupportsFloat, SupportsIndex, TypeVar
 
 import torch
 from torch import Tensor
@@ -16,14 +18,32 @@ from qrita.engines import Engine
 from qrita.records import NO_KEY, Candidates, Cuts, Problem
 
 _INF = float("inf")
+_P = ParamSpec("_P")
+_R = TypeVar("_R")
 
 
+def _outside_compile(function: Callable[_P, _R]) -> Callable[_P, _R]:
+    """Make torch.compile break its graph here and call `function` as it is: compiled, it might fuse (rule 12).
+
+    `torch.compiler.disable` as the decorator would import the compiler, a second's work, into every program.
+    """
+
+    @functools.wraps(function)
+    def call(*args: _P.args, **kwargs: _P.kwargs) -> _R:
+        if torch.compiler.is_dynamo_compiling():
+            return torch.compiler.disable(function)(*args, **kwargs)  # type: ignore[no-any-return,no-untyped-call]
+        return function(*args, **kwargs)
+
+    return call
+
+
+@_outside_compile
 def top_k_top_p(
     logits: Tensor,
     k: SupportsIndex | Tensor | None = None,
-    p: float | Tensor | None = None,
+    p: SupportsFloat | Tensor | None = None,
     *,
-    mask_value: float = -_INF,
+    mask_value: SupportsFloat = -_INF,
     out: Tensor | None = None,
 ) -> Tensor:
     """Truncate logits by top-k, then by top-p: what is kept keeps its bits, everything else becomes `mask_value`.
@@ -53,25 +73,36 @@ def top_k_top_p(
     return _top_k_top_p(logits, k, p, mask_value=mask_value, out=out)
 
 
+@_outside_compile
 def top_k_top_p_(
     logits: Tensor,
     k: SupportsIndex | Tensor | None = None,
-    p: float | Tensor | None = None,
+    p: SupportsFloat | Tensor | None = None,
     *,
-    mask_value: float = -_INF,
+    mask_value: SupportsFloat = -_INF,
 ) -> Tensor:
-    """`top_k_top_p` in place: overwrite `logits` and return it. Arguments, meaning and errors are the same.
+    """`top_k_top_p` in place: overwrite `logits` and return it (docs/semantics.md, rules 0 to 14).
+
+    Args:
+        logits: [vocab] or [batch, vocab], float32, bfloat16 or float16, any strides that let no two elements share
+            memory.
+        k, p, mask_value: as in `top_k_top_p`.
+
+    Returns:
+        `logits` itself.
 
     Raises:
-        ValueError: also where rows of `logits` share memory (an expanded tensor), since each would overwrite another.
+        TypeError, ValueError: as in `top_k_top_p`; also where elements of `logits` share memory (an expanded tensor),
+            since one row would overwrite another, or share it with k or p. Nothing has been written.
     """
     return _top_k_top_p(logits, k, p, mask_value=mask_value, in_place=True)
 
 
+@_outside_compile
 def candidates(
     logits: Tensor,
     k: SupportsIndex | Tensor | None = None,
-    p: float | Tensor | None = None,
+    p: SupportsFloat | Tensor | None = None,
     *,
     max_candidates: int | None = None,
 ) -> Candidates:
@@ -97,20 +128,20 @@ def candidates(
 def _top_k_top_p(
     logits: Tensor,
     k: SupportsIndex | Tensor | None,
-    p: float | Tensor | None,
+    p: SupportsFloat | Tensor | None,
     *,
-    mask_value: float = -_INF,
+    mask_value: SupportsFloat = -_INF,
     out: Tensor | None = None,
     in_place: bool = False,
     engine: Engine | None = None,
 ) -> Tensor:
     problem = arguments.problem(logits, k, p)
     fill = arguments.mask_value(mask_value, problem.logits.dtype)
-    if in_place or out is not None:
-        name, target = ("logits", logits) if in_place else ("out", out)
-        result = arguments.destination(target, logits, k, p, name=name)
-    else:
+    target = logits if in_place else out
+    if target is None:
         result = torch.empty(logits.shape, dtype=logits.dtype, device=logits.device)
+    else:
+        result = arguments.destination(target, logits, k, p, name="logits" if in_place else "out")
     if problem.logits.numel():
         rows = result.detach() if result.ndim == 2 else result.detach()[None]
         (engine or engines.choose(problem)).mask(problem, fill, rows)
@@ -120,7 +151,7 @@ def _top_k_top_p(
 def _candidates(
     logits: Tensor,
     k: SupportsIndex | Tensor | None,
-    p: float | Tensor | None,
+    p: SupportsFloat | Tensor | None,
     *,
     max_candidates: int | None = None,
     engine: Engine | None = None,
@@ -137,7 +168,7 @@ def _candidates(
 
 
 def _cuts(
-    logits: Tensor, k: SupportsIndex | Tensor | None, p: float | Tensor | None, *, engine: Engine | None = None
+    logits: Tensor, k: SupportsIndex | Tensor | None, p: SupportsFloat | Tensor | None, *, engine: Engine | None = None
 ) -> Cuts:
     problem = arguments.problem(logits, k, p)
     if problem.logits.numel():

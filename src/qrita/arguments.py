@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import math
 import operator
-from numbers import Real
-from typing import SupportsIndex
+from numbers import Rational, Real
+from typing import SupportsFloat, SupportsIndex, TypeGuard
 
 import torch
 from torch import Tensor
@@ -21,24 +21,25 @@ MAX_VOCAB = 1 << 22
 
 _K_DTYPES = (torch.int32, torch.int64)
 _P_DTYPES = (torch.float32, torch.float64, torch.bfloat16, torch.float16)
+_REAL = "a real number (int, float, Fraction or a numpy scalar)"
 
 
-def problem(logits: Tensor, k: SupportsIndex | Tensor | None, p: float | Tensor | None) -> Problem:
+def problem(logits: Tensor, k: SupportsIndex | Tensor | None, p: SupportsFloat | Tensor | None) -> Problem:
     """The checked problem: semantics rules 0 to 3."""
     rows = _logits(logits)
     return Problem(rows, _top_k(k, rows), _top_p(p, rows))
 
 
-def mask_value(value: float, dtype: torch.dtype) -> float:
+def mask_value(value: SupportsFloat, dtype: torch.dtype) -> float:
     """`value` rounded to the logits' dtype: semantics rule 13."""
     if not _is_real(value):
-        raise TypeError(f"{_shown('mask_value', value)}: expected a real number")
+        raise TypeError(f"{_shown('mask_value', value)}: expected {_REAL}")
     rounded = rounding.nearest(value, dtype)
     if math.isnan(rounded) or value == math.inf:
-        raise ValueError(f"mask_value={value}: expected a finite number or -inf")
+        raise ValueError(f"mask_value={_text(value)}: expected a finite number or -inf")
     if math.isinf(rounded) and value != -math.inf:
         raise ValueError(
-            f"mask_value={value}: rounds to infinity in {_name(dtype)}; "
+            f"mask_value={_text(value)}: rounds to infinity in {_name(dtype)}, the logits' dtype; "
             f"expected at most {torch.finfo(dtype).max} in magnitude, or -inf"
         )
     return rounded
@@ -48,17 +49,19 @@ def max_candidates(value: int | None, k: SupportsIndex | Tensor | None) -> int:
     """How many slots a candidate row has: semantics rule 15. `k` is the argument as the user passed it."""
     if value is None:
         if k is None or isinstance(k, Tensor):
-            raise ValueError("max_candidates=None: required unless k is an int; pass the number of slots a row shall have")
-        value, source = operator.index(k), " (the default, from k)"
+            raise ValueError(
+                "max_candidates=None: required unless k is an int; pass the number of slots a row shall have"
+            )
+        value, source = _integer("k", k, "an int"), " (the default, from k)"
         if value < 1:
-            raise ValueError(f"max_candidates=None: k={value} switches top-k off and gives no default; pass max_candidates")
+            raise ValueError(
+                f"max_candidates=None: k={_text(value)} switches top-k off and gives no default; "
+                "pass the number of slots a row shall have"
+            )
     else:
-        source = ""
-        if isinstance(value, (bool, Tensor)) or not hasattr(value, "__index__"):
-            raise TypeError(f"{_shown('max_candidates', value)}: expected an int of at least 1")
-        value = operator.index(value)
+        value, source = _integer("max_candidates", value, "None or an int"), ""
     if not 1 <= value <= MAX_VOCAB:
-        raise ValueError(f"max_candidates={value}{source}: expected 1 to {MAX_VOCAB}; pass max_candidates")
+        raise ValueError(f"max_candidates={_text(value)}{source}: expected 1 to 2**22 = {MAX_VOCAB}")
     return value
 
 
@@ -66,10 +69,16 @@ def destination(out: Tensor, logits: Tensor, *others: object, name: str = "out")
     """`out`, checked against rule 14: `others` are k and p; `name` is "logits" where the call is in place."""
     if not isinstance(out, Tensor):
         raise TypeError(f"{_shown(name, out)}: expected a torch.Tensor")
-    if (out.shape, out.dtype, out.device, out.layout) != (logits.shape, logits.dtype, logits.device, logits.layout):
+    _plain(name, out)
+    if out.dtype != logits.dtype:
+        raise TypeError(f"{name}: dtype is {_name(out.dtype)}; expected the logits' {_name(logits.dtype)}")
+    if out.shape != logits.shape:
+        raise ValueError(f"{name}: shape is {tuple(out.shape)}; expected the logits' {tuple(logits.shape)}")
+    _on_device_of(logits, name, out)
+    if out.is_inference() and not torch.is_inference_mode_enabled():
         raise ValueError(
-            f"{name}: is {_name(out.dtype)} {tuple(out.shape)} on {str(out.device)!r}; expected the logits' "
-            f"{_name(logits.dtype)} {tuple(logits.shape)} on {str(logits.device)!r}, strided"
+            f"{name}: is an inference tensor, which torch forbids to modify outside torch.inference_mode(); "
+            f"call inside that mode, or pass {name}.clone()"
         )
     if out.requires_grad and torch.is_grad_enabled():
         raise ValueError(f"{name}: requires grad, and the result carries none; pass {name}.detach()")
@@ -94,21 +103,21 @@ def destination(out: Tensor, logits: Tensor, *others: object, name: str = "out")
 def _logits(logits: Tensor) -> Tensor:
     if not isinstance(logits, Tensor):
         raise TypeError(f"{_shown('logits', logits)}: expected a torch.Tensor")
+    _plain("logits", logits)
     if logits.dtype not in rounding.FORMATS:
         raise TypeError(f"logits: dtype is {_name(logits.dtype)}; expected float32, bfloat16 or float16")
     if logits.ndim not in (1, 2):
         raise ValueError(f"logits: shape is {tuple(logits.shape)}; expected [vocab] or [batch, vocab]")
-    if logits.layout != torch.strided:
-        raise ValueError(f"logits: layout is {logits.layout}; expected torch.strided, for example .to_dense()")
     if logits.device.type not in ("cpu", "cuda"):
         raise ValueError(f"logits: device is {str(logits.device)!r}; expected 'cpu' or 'cuda' (ROCm's name too)")
+    _has_memory("logits", logits)
     if logits.requires_grad and torch.is_grad_enabled():
-        raise ValueError("logits: require grad, and truncation has no gradient; pass logits.detach()")
+        raise ValueError("logits: requires grad, and truncation has no gradient; pass logits.detach()")
     if logits.is_neg():
-        raise ValueError("logits: are a lazy negation, whose memory holds other bits; pass logits.resolve_neg()")
+        raise ValueError("logits: is a lazy negation, whose memory holds other bits; pass logits.resolve_neg()")
     if logits.shape[-1] > MAX_VOCAB:
         raise ValueError(f"logits: vocabulary is {logits.shape[-1]}; expected at most 2**22 = {MAX_VOCAB}")
-    rows = logits.detach()
+    rows = _bare(logits)
     return rows if rows.ndim == 2 else rows[None]
 
 
@@ -117,19 +126,17 @@ def _top_k(k: SupportsIndex | Tensor | None, logits: Tensor) -> int | Tensor | N
         return None
     if isinstance(k, Tensor):
         return _per_row("k", k, _K_DTYPES, logits)
-    if isinstance(k, bool) or not hasattr(k, "__index__"):
-        raise TypeError(f"{_shown('k', k)}: expected None, an int, or an int32 or int64 tensor [batch]")
-    value = operator.index(k)
+    value = _integer("k", k, "None, an int, or an int32 or int64 tensor [batch]")
     return value if 0 < value < logits.shape[1] else None
 
 
-def _top_p(p: float | Tensor | None, logits: Tensor) -> float | Tensor | None:
+def _top_p(p: SupportsFloat | Tensor | None, logits: Tensor) -> float | Tensor | None:
     if p is None:
         return None
     if isinstance(p, Tensor):
         return _per_row("p", p, _P_DTYPES, logits).resolve_neg()
     if not _is_real(p):
-        raise TypeError(f"{_shown('p', p)}: expected None, a real number, or a floating-point tensor [batch]")
+        raise TypeError(f"{_shown('p', p)}: expected None, {_REAL}, or a floating-point tensor [batch]")
     value = rounding.nearest(p, torch.float32)
     if math.isnan(value):
         raise ValueError("p=nan: expected a number; pass None to switch top-p off")
@@ -137,23 +144,62 @@ def _top_p(p: float | Tensor | None, logits: Tensor) -> float | Tensor | None:
 
 
 def _per_row(name: str, value: Tensor, dtypes: tuple[torch.dtype, ...], logits: Tensor) -> Tensor:
+    _plain(name, value)
     if value.dtype not in dtypes:
-        raise TypeError(f"{name}: dtype is {_name(value.dtype)}; expected {', '.join(map(_name, dtypes))}")
+        raise TypeError(f"{name}: dtype is {_name(value.dtype)}; expected {' or '.join(map(_name, dtypes))}")
     if value.shape != logits.shape[:1]:
         raise ValueError(
             f"{name}: shape is {tuple(value.shape)}; expected ({logits.shape[0]},), one value a row, "
             f"or a plain number for all rows"
         )
-    if value.device != logits.device or value.layout != torch.strided:
+    _on_device_of(logits, name, value)
+    return _bare(value)
+
+
+def _bare(x: Tensor) -> Tensor:
+    """The same memory without history, and without the arithmetic that a subclass of Tensor may bring along."""
+    return x.detach().as_subclass(Tensor)
+
+
+def _plain(name: str, x: Tensor) -> None:
+    if x.is_nested or x.layout != torch.strided:  # a nested tensor may call itself strided
+        layout = "nested" if x.is_nested else x.layout
+        raise ValueError(f"{name}: layout is {layout}; expected a dense, strided tensor")
+
+
+def _on_device_of(logits: Tensor, name: str, x: Tensor) -> None:
+    if x.device != logits.device:
+        raise ValueError(f"{name}: device is {str(x.device)!r}; expected that of logits, {str(logits.device)!r}")
+    _has_memory(name, x)
+
+
+def _has_memory(name: str, x: Tensor) -> None:
+    """Refuse stand-ins: FakeTensor, the tensors inside torch.func transforms, wrapper subclasses such as DTensor."""
+    try:
+        # The first for FakeTensor, whose data_ptr() warns; the second for wrappers.
+        stands_in = x.untyped_storage().device != x.device or (x.numel() > 0 and x.data_ptr() == 0)
+    except RuntimeError:  # what torch raises where there is no storage at all
+        stands_in = True
+    if stands_in:
         raise ValueError(
-            f"{name}: is on {str(value.device)!r}, {value.layout}; expected a strided tensor on the logits' device "
-            f"{str(logits.device)!r}"
+            f"{name}: has no memory of its own (type {type(x).__name__}); expected a plain tensor, "
+            "and a call outside of torch.func transforms (vmap, grad, jvp) and FakeTensorMode"
         )
-    return value.detach()
 
 
-def _is_real(value: object) -> bool:
-    return isinstance(value, Real) and not isinstance(value, (bool, Tensor))
+def _integer(name: str, value: object, expected: str) -> int:
+    if not isinstance(value, (bool, Tensor)):
+        try:
+            return operator.index(value)  # type: ignore[arg-type]
+        except TypeError:  # also from arrays and classes, which have an __index__ that refuses
+            pass
+    raise TypeError(f"{_shown(name, value)}: expected {expected}")
+
+
+def _is_real(value: object) -> TypeGuard[float]:
+    """Whether `value` is a number that can be rounded exactly; bool is none, nor is a Real of unknown value."""
+    known = isinstance(value, Rational) or hasattr(value, "as_integer_ratio")
+    return isinstance(value, Real) and known and not isinstance(value, (bool, Tensor))
 
 
 def _overlaps_itself(x: Tensor) -> bool:
@@ -187,7 +233,15 @@ def _byte_range(x: Tensor) -> tuple[int, int]:
 
 
 def _shown(name: str, value: object) -> str:
-    return f"{name}={value!r} (type {type(value).__name__})"
+    return f"{name}={_text(value)} (type {type(value).__name__})"
+
+
+def _text(value: object) -> str:
+    try:
+        text = " ".join(repr(value).split())
+    except ValueError:  # Python refuses to print an int of more than 4300 digits
+        return "<a number of thousands of digits>"
+    return text if len(text) <= 80 else text[:77] + "..."
 
 
 def _name(dtype: torch.dtype) -> str:

@@ -34,7 +34,7 @@ class Problem:
         return self.logits.shape[1]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)  # tensors have no truth value to compare by
 class Cuts:
     """Where each row is cut: token i is kept iff (key_i, i) does not come after (key, index) in the order.
 
@@ -55,7 +55,7 @@ class Cuts:
     total: Tensor
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Candidates:
     """The kept tokens of each row, greatest logit first, equal logits by lowest index.
 
@@ -84,7 +84,7 @@ class Candidates:
 
         A convenience in floating point. It takes no part in deciding a set, and devices may differ in its last bits.
         """
-        logits = self.logits.double().reshape(len(self.counts), -1)
+        logits = self.logits.double().reshape(len(self.counts), self.logits.shape[-1])
         shifted = (logits - logits[:, :1]).masked_fill(logits == logits[:, :1], 0.0)  # inf - inf is 0 here
         log_mass = (self.mass.double() * 2.0**-40).log()
         listed = self.indices.reshape(logits.shape) >= 0

@@ -63,7 +63,8 @@ def widen(raw: NDArray[np.unsignedinteger], dtype: str) -> Bits:
 
 def eligible(bits: Bits) -> NDArray[np.bool_]:
     """Neither NaN nor -inf. Rule 4."""
-    return ((bits & _MAGNITUDE) <= _INFINITY) & (bits != _NEGATIVE_INFINITY)
+    answer: NDArray[np.bool_] = ((bits & _MAGNITUDE) <= _INFINITY) & (bits != _NEGATIVE_INFINITY)
+    return answer
 
 
 def ordered_keys(bits: Bits) -> Bits:
@@ -83,7 +84,7 @@ def weights(d: NDArray[np.float32]) -> NDArray[np.int64]:
 def mantissas(steps: NDArray[np.int32]) -> NDArray[np.int64]:
     """y * 2**24, where y = 2**-f and f is the fraction of `steps`, which counts 2**-23 binades. Rule 9."""
     f = (steps & 0x7FFFFF).astype(np.float32) * np.float32(2.0**-23)
-    q = np.float32(float.fromhex("-0x1.ef66d2p-11"))
+    q = np.full_like(f, float.fromhex("-0x1.ef66d2p-11"))
     for coefficient in ("0x1.2da7d6p-7", "-0x1.c4fef8p-5", "0x1.ebe392p-3", "-0x1.62e3bcp-1", "1.0"):
         q = q * f + np.float32(float.fromhex(coefficient))  # numpy rounds the product, then the sum
     return (q * np.float32(2.0**24)).astype(np.int64)

@@ -9,7 +9,8 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from numbers import Real
+from numbers import Rational
+from typing import Any
 
 import torch
 
@@ -30,23 +31,43 @@ FORMATS = {
 }
 
 
-def nearest(value: Real, dtype: torch.dtype) -> float:
+def nearest(value: float, dtype: torch.dtype) -> float:
     """The value of `dtype` nearest to `value`, ties to even, as a Python float (infinite past the largest finite one).
 
-    Infinities, NaN and the sign of zero pass through.
+    `value` is any number that knows its exact value: float, int, Fraction, a numpy scalar. Infinities, NaN and the
+    sign of zero pass through.
     """
     as_float = _to_float(value)
     if math.isnan(as_float) or as_float == 0.0 == value or value in (math.inf, -math.inf):
         return as_float
-    exact, form = Fraction(*value.as_integer_ratio()), FORMATS[dtype]  # type: ignore[attr-defined]
+    exact, form = _exact(value), FORMATS[dtype]
     exponent = max(_floor_log2(abs(exact)) - (form.precision - 1), form.quantum)
     rounded = round(exact / Fraction(2) ** exponent) * Fraction(2) ** exponent  # Fraction rounds half to even
     if abs(rounded) >= Fraction(2) ** form.overflow:
-        return math.copysign(math.inf, rounded)
+        return math.copysign(math.inf, as_float)
     return math.copysign(float(rounded), as_float)
 
 
-def _to_float(value: Real) -> float:
+def pattern(value: float, dtype: torch.dtype) -> int:
+    """The bits of `value`, which `dtype` represents and which is no NaN, as a signed integer of its width.
+
+    In Python integers: torch's own conversion turns subnormals into zeros where `set_flush_denormal` says so.
+    """
+    form, hidden_bit = FORMATS[dtype], FORMATS[dtype].precision - 1
+    magnitude = 2.0**form.overflow if math.isinf(value) else abs(value)
+    binade = math.frexp(magnitude)[1] if magnitude else form.quantum
+    exponent = max(binade - form.precision, form.quantum)
+    bits = ((exponent - form.quantum) << hidden_bit) + int(math.ldexp(magnitude, -exponent))
+    return bits - (1 << (torch.finfo(dtype).bits - 1)) if math.copysign(1.0, value) < 0.0 else bits
+
+
+def _exact(value: Any) -> Fraction:
+    if isinstance(value, Rational):  # int() because numpy's integers wrap around
+        return Fraction(int(value.numerator), int(value.denominator))
+    return Fraction(*value.as_integer_ratio())
+
+
+def _to_float(value: float) -> float:
     try:
         return float(value)
     except OverflowError:  # an int or a Fraction past fp64

@@ -14,6 +14,7 @@ from typing import TypeVar
 import torch
 from torch import Tensor
 
+from qrita import rounding
 from qrita.records import NO_KEY, Candidates, Cuts, Problem
 
 _BLOCK = 1 << 22
@@ -86,6 +87,11 @@ def weight(d: Tensor) -> Tensor:
     return (weight_fraction(steps) << 16) >> (steps >> 23)
 
 
+def _ranks(count: int, device: torch.device) -> Tensor:
+    """int64, 0 .. count - 1; the device is named because the caller may have set another default."""
+    return torch.arange(count, device=device)
+
+
 # --- select -----------------------------------------------------------------------------------------------------
 
 
@@ -106,20 +112,17 @@ class _Order:
 def _top_k(problem: Problem) -> Tensor:
     """int64 [rows], the effective k: 1 .. vocab."""
     vocab = problem.vocab
-    if problem.k is None:
-        return torch.full((problem.rows,), vocab)
-    if isinstance(problem.k, int):
-        return torch.full((problem.rows,), problem.k)
+    if problem.k is None or isinstance(problem.k, int):
+        return torch.full((problem.rows,), problem.k or vocab, dtype=torch.int64, device=problem.logits.device)
     k = problem.k.long()
     return torch.where((k <= 0) | (k >= vocab), vocab, k)
 
 
 def _top_p(problem: Problem) -> Tensor:
     """fp32 [rows], p rounded once; 1 where top-p is off."""
-    if problem.p is None:
-        return torch.ones(problem.rows)
-    if isinstance(problem.p, float):
-        return torch.full((problem.rows,), problem.p)
+    if problem.p is None or isinstance(problem.p, float):
+        value = 1.0 if problem.p is None else problem.p
+        return torch.full((problem.rows,), value, dtype=torch.float32, device=problem.logits.device)
     p = problem.p.float()
     return torch.where(p < 1.0, p, 1.0)  # NaN is not below 1
 
@@ -140,19 +143,19 @@ def _select(logits: Tensor, k: Tensor, p: Tensor) -> _Order:
     vocab, depth = logits.shape[1], int(k.max())
     keys = signed_keys(widened_bits(logits)).long()
     # One sortable integer a token, all distinct: the key above, the index counted downwards below it.
-    composite = (keys << 32) | (_INDEX_BITS - torch.arange(vocab))
+    composite = (keys << 32) | (_INDEX_BITS - _ranks(vocab, logits.device))
     if depth * 8 < vocab:
         ordered = composite.topk(depth, dim=1).values
     else:
         ordered = composite.sort(dim=1, descending=True).values[:, :depth]
     keys, index = (ordered >> 32).int(), _INDEX_BITS - (ordered & _INDEX_BITS).int()
 
-    survives = (keys != _INELIGIBLE) & (torch.arange(depth) < k[:, None])
+    survives = (keys != _INELIGIBLE) & (_ranks(depth, logits.device) < k[:, None])
     value = _value(keys)
     d = torch.where(keys == keys[:, :1], 0.0, value - value[:, :1])
     weights = torch.where(survives, weight(d), 0)
     prefix = weights.cumsum(dim=1)
-    total = prefix[:, -1]
+    total = prefix[:, -1].clone()  # a view would keep the whole of prefix alive
 
     survivors = survives.sum(dim=1)
     nucleus = (prefix - weights < _target(p, total)[:, None]).logical_and_(survives).sum(dim=1)
@@ -180,16 +183,23 @@ def _cuts(order: _Order) -> Cuts:
 def _emit_mask(logits: Tensor, cuts: Cuts, mask_value: float, out: Tensor) -> None:
     keys = signed_keys(widened_bits(logits))
     cut = (cuts.key - 2**31).int()[:, None]
-    kept = (keys > cut) | ((keys == cut) & (torch.arange(logits.shape[1]) <= cuts.index[:, None]))
-    out.copy_(torch.where(kept | (logits == float("-inf")), logits, mask_value))
+    kept = (keys > cut) | ((keys == cut) & (_ranks(logits.shape[1], logits.device) <= cuts.index[:, None]))
+    out.copy_(torch.where(kept | (logits == float("-inf")), logits, _fill(mask_value, logits)))
+
+
+def _fill(mask_value: float, logits: Tensor) -> Tensor:
+    """0-d, `mask_value` in the logits' dtype, by its bits: see `rounding.pattern`."""
+    integer = torch.int32 if logits.dtype is torch.float32 else torch.int16
+    bits = rounding.pattern(mask_value, logits.dtype)
+    return torch.tensor(bits, dtype=integer, device=logits.device).view(logits.dtype)
 
 
 def _emit_candidates(logits: Tensor, order: _Order, slots: int) -> Candidates:
-    rows, depth = len(logits), min(slots, order.index.shape[1])
-    listed = torch.arange(depth) < order.rank[:, None]
-    indices = torch.full((rows, slots), -1, dtype=torch.int32)
+    rows, depth, device = len(logits), min(slots, order.index.shape[1]), logits.device
+    listed = _ranks(depth, device) < order.rank[:, None]
+    indices = torch.full((rows, slots), -1, dtype=torch.int32, device=device)
     indices[:, :depth] = torch.where(listed, order.index[:, :depth], -1)
-    values = torch.full((rows, slots), float("-inf"), dtype=logits.dtype)
+    values = torch.full((rows, slots), float("-inf"), dtype=logits.dtype, device=device)
     values[:, :depth] = torch.where(listed, logits.gather(1, order.index[:, :depth].long()), float("-inf"))
     return Candidates(indices, values, order.rank.int(), order.mass, order.total)
 
@@ -218,6 +228,10 @@ class TorchEngine:
             _emit_candidates(problem.logits[block], order, max_candidates) for block, order in self._blocks(problem)
         ]
         return _concatenate(found)
+
+    def describe(self, problem: Problem) -> str:
+        """How a problem is answered."""
+        return f"sort, {max(1, _BLOCK // problem.vocab)} rows at a time"
 
     @staticmethod
     def _blocks(problem: Problem) -> Iterator[tuple[slice, _Order]]:
