@@ -1,0 +1,49 @@
+"""Every property on generated rows, for the engine that `--engine` names."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+
+from qrita.testing import strategies
+from qrita.testing.properties import PROPERTIES, NotRun
+from qrita.testing.recipes import FAMILIES, Recipe, build, seeded
+from qrita.testing.subjects import Subject
+
+FEW = settings(max_examples=max(4, settings.default.max_examples // 25))
+"""For rows as long as real vocabularies, of which one costs as much as a hundred short ones."""
+
+
+def check(name: str, subject: Subject, recipe: Recipe) -> None:
+    try:
+        PROPERTIES[name].check(subject, build(recipe))
+    except NotRun as reason:
+        pytest.skip(f"{name}: {reason}")
+
+
+@pytest.mark.parametrize("name", PROPERTIES)
+@given(recipe=strategies.recipes(max_vocab=4096))
+def test_property(subject: Subject, name: str, recipe: Recipe) -> None:
+    check(name, subject, recipe)
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+@given(data=strategies.st.data())
+def test_family(subject: Subject, family: str, data: strategies.st.DataObject) -> None:
+    """No family depends on being drawn: each has examples of its own."""
+    recipe = data.draw(strategies.recipes(max_vocab=4096, families=(family,)))
+    for name in ("cut", "mask", "candidates"):
+        check(name, subject, recipe)
+
+
+@pytest.mark.parametrize("name", ["cut", "mask", "candidates", "batch", "permutation", "nested_in_k", "nested_in_p"])
+@FEW
+@given(recipe=strategies.recipes(min_vocab=30_000, max_vocab=131_072))
+def test_long_rows(subject: Subject, name: str, recipe: Recipe) -> None:
+    check(name, subject, recipe)
+
+
+def test_seeded_recipes(subject: Subject) -> None:
+    """The recipes that `qrita check` starts with."""
+    for recipe in seeded(2000):
+        check("cut", subject, recipe)

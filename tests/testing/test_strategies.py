@@ -1,0 +1,98 @@
+"""The hypothesis strategies: every family and every edge can be drawn, and what is drawn shrinks to little.
+
+How little depends on hypothesis's version, so the bounds are wider than what the pinned one reaches.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, find, given, settings
+
+from qrita import reference
+from qrita.testing import strategies
+from qrita.testing.recipes import DTYPES, FAMILIES, Aim, Recipe, build
+
+SEARCH = settings(
+    max_examples=3000, derandomize=True, database=None, deadline=None, suppress_health_check=list(HealthCheck)
+)
+
+
+SMALL = 64
+
+
+def minimal(condition: Callable[[Recipe], bool]) -> Recipe:
+    """The smallest recipe for which the condition holds."""
+    return find(strategies.recipes(), condition, settings=SEARCH)
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_every_family_is_drawn_and_shrinks(family: str) -> None:
+    recipe = minimal(lambda recipe: recipe.family == family)
+    assert (recipe.vocab, recipe.seed, recipe.planted, recipe.ties) == (1, 0, (), ())
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_every_dtype_is_drawn(dtype: str) -> None:
+    assert minimal(lambda recipe: recipe.dtype == dtype).vocab <= SMALL
+
+
+def _tied_at_the_cut(recipe: Recipe) -> bool:
+    answer = build(recipe).answer
+    return (
+        bool(len(answer.kept))
+        and (answer.keys == answer.cut.key).sum() > (answer.keys[answer.kept] == answer.cut.key).sum()
+    )
+
+
+def test_a_tie_cut_by_k_shrinks() -> None:
+    recipe = minimal(lambda recipe: recipe.p is None and _tied_at_the_cut(recipe))
+    assert recipe.vocab <= SMALL
+    assert len(recipe.planted) + len(recipe.ties) <= 1
+
+
+def test_a_tie_cut_by_p_shrinks() -> None:
+    recipe = minimal(lambda recipe: recipe.k is None and _tied_at_the_cut(recipe))
+    assert recipe.vocab <= SMALL
+    assert len(recipe.planted) + len(recipe.ties) <= 1
+
+
+def test_a_planted_tie_shrinks() -> None:
+    recipe = minimal(lambda recipe: bool(recipe.ties) and recipe.vocab > 100)
+    assert recipe.vocab == 101
+    assert len(recipe.ties) == 1
+    assert recipe.planted == ()
+
+
+def test_an_aim_shrinks() -> None:
+    recipe = minimal(lambda recipe: isinstance(recipe.p, Aim))
+    assert recipe.p == Aim(1, 0)
+    assert recipe.vocab <= SMALL
+
+
+def test_a_nan_shrinks() -> None:
+    recipe = minimal(lambda recipe: bool(np.isnan(build(recipe).logits.float().numpy()).any()))
+    assert recipe.vocab <= SMALL
+
+
+def test_a_difference_between_orders_shrinks() -> None:
+    """As a planted bug in the order would: -0.0 beside +0.0."""
+
+    def both_zeros(recipe: Recipe) -> bool:
+        bits = reference.widen(build(recipe).raw, recipe.dtype)
+        return bool((bits == 0).any() and (bits == 0x80000000).any())
+
+    assert minimal(both_zeros).vocab <= SMALL
+
+
+@given(strategies.recipes(min_vocab=10, max_vocab=20, families=("nan",), dtypes=("bfloat16",)))
+def test_options(recipe: Recipe) -> None:
+    assert 10 <= recipe.vocab <= 20
+    assert (recipe.family, recipe.dtype) == ("nan", "bfloat16")
+
+
+@given(strategies.recipes())
+def test_round_trip(recipe: Recipe) -> None:
+    assert Recipe.from_json(recipe.to_json()) == recipe
