@@ -1,0 +1,90 @@
+"""The command `qrita`. Each command has a file of its own, which imports what it needs when it runs."""
+
+from __future__ import annotations
+
+import argparse
+import difflib
+import os
+import sys
+from collections.abc import Sequence
+from typing import NoReturn
+
+import qrita
+from qrita.cli import check, replay
+from qrita.cli.exits import BROKEN_PIPE, INTERRUPTED, USAGE, UsageError
+
+_EPILOG = """\
+exit status: 0 passed, 1 failed, 2 wrong usage, 130 interrupted
+
+The definition of every answer is docs/semantics.md in the source.
+"""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line; returns the exit status."""
+    try:
+        status = _run(sys.argv[1:] if arguments is None else list(arguments))
+        sys.stdout.flush()
+    except SystemExit as stop:  # argparse, after it has printed why
+        return stop.code if isinstance(stop.code, int) else USAGE
+    except KeyboardInterrupt:
+        print("qrita: interrupted", file=sys.stderr)
+        return INTERRUPTED
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # or Python complains once more at exit
+        return BROKEN_PIPE
+    return status
+
+
+def _run(arguments: list[str]) -> int:
+    parser = _parser()
+    args, unknown = parser.parse_known_args(arguments)
+    if args.command is None:
+        parser.print_help(sys.stderr)
+        return USAGE
+    command: argparse.ArgumentParser = args.parser
+    if unknown:
+        command.error(_unknown(unknown[0], command))
+    try:
+        status: int = args.run(args)
+    except UsageError as error:
+        command.error(str(error))
+    return status
+
+
+class _Parser(argparse.ArgumentParser):
+    """Errors end with the way to help."""
+
+    def error(self, message: str) -> NoReturn:
+        self.exit(USAGE, f"{self.prog}: error: {message}\n(`{self.prog} --help` lists what there is)\n")
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = _Parser(
+        prog="qrita",
+        description="Exact, deterministic top-k / top-p truncation of LLM logits: try it on this machine.",
+        epilog=_EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    parser.add_argument("--version", action="version", version=f"qrita {qrita.__version__}")
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND", title="commands")
+    for command in (check, replay):
+        name = command.__name__.rpartition(".")[2]
+        added = commands.add_parser(
+            name,
+            help=command.HELP,
+            description=command.__doc__,
+            epilog=_EPILOG,
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+            allow_abbrev=False,
+        )
+        command.add_arguments(added)
+        added.set_defaults(run=command.run, parser=added)
+    return parser
+
+
+def _unknown(argument: str, parser: argparse.ArgumentParser) -> str:
+    options = [option for action in parser._actions for option in action.option_strings]
+    near = difflib.get_close_matches(argument.partition("=")[0], options, n=1)
+    return f"unknown argument {argument!r}" + (f"; did you mean {near[0]}?" if near else "")

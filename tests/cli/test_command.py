@@ -1,0 +1,93 @@
+"""The command `qrita` itself: help, versions, wrong usage, broken pipes."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import qrita
+from qrita.cli import main, screen, surroundings
+from qrita.testing.recipes import Recipe
+
+
+def test_version(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--version"]) == 0
+    assert capsys.readouterr().out == f"qrita {qrita.__version__}\n"
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["check", "--help"], ["replay", "--help"]])
+def test_help(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(arguments) == 0
+    out = capsys.readouterr().out
+    assert "exit status: 0 passed, 1 failed, 2 wrong usage, 130 interrupted" in out
+
+
+def test_no_command(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([]) == 2
+    assert "check " in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["chekc"], "invalid choice: 'chekc'"),
+        (["check", "--recipe", "5"], "qrita check: error: unknown argument '--recipe'; did you mean --recipes?"),
+        (["check", "--recipes", "-1"], "argument --recipes: '-1': expected a whole number from 0 to"),
+        (["check", "--recipes", "ten"], "argument --recipes: 'ten': expected a whole number from 0 to"),
+        (["check", "--max-vocab", "0"], "argument --max-vocab: '0': expected a whole number from 1 to 4194304"),
+        (["check", "--engine", "cuda"], "engine='cuda': expected one of 'torch', "),
+        (["check", "--engine", "nowhere:Engine"], "'nowhere:Engine' cannot be loaded: ModuleNotFoundError"),
+        (["check", "--engine", "planted_engines:Absent"], "cannot be loaded: AttributeError"),
+        (["check", "--engine", "planted_engines:NOT_AN_ENGINE"], "lacks name, cuts, mask, candidates"),
+        (["check", "--json", "/no/such/dir/verdict.json"], "argument --json: "),
+        (["check", "--failures", __file__], "argument --failures: "),
+        (["replay"], "the following arguments are required: FILE_OR_JSON"),
+        (["replay", "{}", "{}"], "unknown argument '{}'"),
+    ],
+)
+def test_wrong_usage(arguments: list[str], says: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(arguments) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert says in err
+    assert "--help` lists what there is" in err
+
+
+def test_a_reader_that_leaves_is_no_error() -> None:
+    command = [sys.executable, "-m", "qrita", "replay", Recipe("equal", 40, k=7).to_json()]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        process.stdout.close()
+        assert process.stderr is not None
+        assert (process.stderr.read(), process.wait(timeout=100)) == ("", 141)
+
+
+def test_progress_in_plain_lines(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(screen, "SECONDS_BETWEEN_LINES", 1e9)
+    with screen.progress(screen.Screen(), "rows", 3) as advance:
+        for failed in (0, 1, 1):
+            advance(failed)
+    assert capsys.readouterr().out == "rows: 3 of 3, 1 failed\n"
+
+
+def test_long_lines_stay_whole(capsys: pytest.CaptureFixture[str]) -> None:
+    screen.Screen().say("[bold]" + "x " * 200)
+    assert capsys.readouterr().out == "[bold]" + "x " * 200 + "\n"
+
+
+def test_how_to_call_the_program_again(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.delenv("TOX_ENV_NAME", raising=False)
+    python = tmp_path / "bin" / "python"
+    monkeypatch.setattr(sys, "executable", str(python))
+    monkeypatch.setattr(surroundings.shutil, "which", lambda _: str(tmp_path / "bin" / "qrita"))
+    assert surroundings.program() == ["qrita"]
+    monkeypatch.setenv("TOX_ENV_NAME", "check")
+    assert surroundings.program() == [str(python), "-m", "qrita"]
+    monkeypatch.chdir(tmp_path)
+    assert surroundings.program() == [str(Path("bin/python")), "-m", "qrita"]
+    monkeypatch.setattr(surroundings.shutil, "which", lambda _: None)
+    monkeypatch.delenv("TOX_ENV_NAME")
+    assert surroundings.program() == [str(Path("bin/python")), "-m", "qrita"]
