@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from typing import Protocol
 
+import torch
 from torch import Tensor
 
 from qrita.records import Candidates, Cuts, Problem
+
+NAMES = ("torch", "triton", "interpreter")
+"""Plain torch on CPU tensors; the Triton kernels on a GPU; the kernels on CPU tensors, in Triton's interpreter."""
 
 
 class Engine(Protocol):
@@ -25,14 +29,54 @@ class Engine(Protocol):
     def candidates(self, problem: Problem, max_candidates: int) -> Candidates:
         """The kept tokens in order, the first `max_candidates` of each row listed."""
 
+    def describe(self, problem: Problem) -> str:
+        """How the engine would answer a problem, in a few words: the plan and where it comes from."""
+
 
 def choose(problem: Problem) -> Engine:
     """The engine for a problem when the caller named none: by the device that holds the logits."""
-    from qrita.torch_engine import TorchEngine
+    return named("torch" if problem.logits.device.type == "cpu" else "triton")
 
-    if problem.logits.device.type == "cpu":
+
+def best() -> tuple[Engine, torch.device]:
+    """The engine that `qrita check` exercises on this machine, and where its tensors live."""
+    name = "triton" if torch.cuda.is_available() else "torch"
+    return named(name), device_of(name)
+
+
+def device_of(name: str) -> torch.device:
+    """Where the tensors of an engine live."""
+    return torch.device("cuda", torch.cuda.current_device()) if name == "triton" else torch.device("cpu")
+
+
+def named(name: str) -> Engine:
+    """The engine of a name.
+
+    Raises:
+        ValueError: there is none of that name.
+        RuntimeError: it cannot run in this process; the message says what to do.
+    """
+    if name == "torch":
+        from qrita.torch_engine import TorchEngine
+
         return TorchEngine()
-    raise NotImplementedError(
-        f"logits on device {str(problem.logits.device)!r}: this version of qrita has an engine for CPU tensors only; "
-        "move the logits with .cpu()"
-    )
+    if name not in NAMES:
+        raise ValueError(f"engine={name!r}: expected one of {', '.join(map(repr, NAMES))}")
+    try:
+        from qrita import device
+        from qrita.pipeline import KernelEngine
+    except ImportError as error:
+        raise RuntimeError(
+            f"engine={name!r} needs Triton, which torch's CUDA and ROCm builds bring: {error}. "
+            "Beside a CPU build of torch, install qrita[cpu-triton]"
+        ) from error
+    if device.interpreting() != (name == "interpreter"):
+        raise RuntimeError(
+            f"engine={name!r}: TRITON_INTERPRET decides, once for a process, whether kernels are compiled or "
+            f"interpreted; expected it {'set to 1' if name == 'interpreter' else 'unset'} before qrita is imported"
+        )
+    if name == "triton" and not torch.cuda.is_available():
+        raise RuntimeError(
+            "engine='triton': torch sees no GPU; expected a CUDA or ROCm device and a torch build for it"
+        )
+    return KernelEngine(name)

@@ -1,0 +1,52 @@
+"""What selection leaves behind: the record of a row's cut. Everything downstream reads that and nothing else.
+
+Selection itself takes the same steps from candidates (`select_groups`) and from whole rows (`select_rows`): the k cut,
+the mass of what it left, the p cut, and the one token that ends the kept set among equals.
+"""
+
+from __future__ import annotations
+
+import triton
+import triton.language as tl
+
+from qrita.kernels.order import INELIGIBLE
+
+# The records of all rows: cuts [CUT_FIELDS, rows] int32, and masses [2, rows] int64, kept and total.
+CUT_KEY = tl.constexpr(0)
+CUT_INDEX = tl.constexpr(1)
+CUT_COUNT = tl.constexpr(2)
+CUT_STATE = tl.constexpr(3)
+CUT_FIELDS = tl.constexpr(4)
+
+# Where a row stands: its candidates did not contain the answer; its cut is known; its output is written as well.
+MISSED = tl.constexpr(0)
+SELECTED = tl.constexpr(1)
+EMITTED = tl.constexpr(2)
+
+# What a call wants beside the cut, as bits.
+WANT_MASS = tl.constexpr(1)
+WANT_LIST = tl.constexpr(2)
+WANT_OUTPUT = tl.constexpr(4)
+
+
+@triton.jit
+def tokens_for(short, each):
+    """How many tokens of weight `each` bring a mass to its target, of which it is `short`: a ceiling division."""
+    return (short + each - 1) // each
+
+
+@triton.jit
+def kept_by(keys, index, cut_key, cut_index):
+    """Whether tokens come no later than the cut in the order."""
+    return (keys > cut_key) | ((keys == cut_key) & (index <= cut_index) & (keys > INELIGIBLE))
+
+
+@triton.jit
+def store_cut(cuts, masses, rows, row, key, index, count, mass, total, state):
+    """Write the record of one row."""
+    tl.store(cuts + CUT_KEY * rows + row, key)
+    tl.store(cuts + CUT_INDEX * rows + row, index)
+    tl.store(cuts + CUT_COUNT * rows + row, count)
+    tl.store(cuts + CUT_STATE * rows + row, state)
+    tl.store(masses + row, mass)
+    tl.store(masses + rows + row, total)

@@ -1,0 +1,114 @@
+"""Selection from whole rows: the exact fallback of every truncation, and the only way where there is none."""
+
+from __future__ import annotations
+
+import triton
+import triton.language as tl
+
+from qrita.kernels.entry import entry
+from qrita.kernels.rows import ONE, load_keys, row_start, target_mass, top_k, top_p
+from qrita.kernels.select import (
+    CUT_STATE,
+    MISSED,
+    SELECTED,
+    WANT_LIST,
+    WANT_MASS,
+    kept_by,
+    store_cut,
+    tokens_for,
+)
+from qrita.kernels.stream import row_bounds, row_mass_above, row_nth, row_search
+from qrita.kernels.weight import weights_of
+
+
+@triton.jit
+def cut_of_row(
+    base, column_stride, vocab, k, p, slots, wants, scratch,
+    FORMAT: tl.constexpr, ALIGNED: tl.constexpr, TILE: tl.constexpr,
+):  # fmt: skip
+    """(key, index, count, mass, total, list_key, list_index) of one row: `cut.cut_of` with passes for reductions."""
+    low, top, eligible = row_bounds(base, column_stride, vocab, FORMAT, ALIGNED, TILE)
+    end = top.to(tl.int64) + 1
+    reached = eligible.to(tl.int64)
+
+    # Survivors of top-k: the `above` tokens above `key`, and the first `quota` of those that have it.
+    key = low - 1
+    above = reached
+    quota = above * 0
+    if (k > 0) & (k < eligible):
+        key, _, above = row_search(
+            base, column_stride, vocab, top, low, end, reached, k.to(tl.int64), scratch, False, FORMAT, ALIGNED, TILE
+        )
+        quota = k - above
+
+    mass = above * 0
+    total = above * 0
+    if (eligible > 0) & ((p != ONE) | ((wants & WANT_MASS) != 0)):
+        mass_above = row_mass_above(base, column_stride, vocab, top, key, FORMAT, ALIGNED, TILE)
+        each = tl.where(quota > 0, weights_of(key, top), 0)
+        total = mass_above + quota * each
+        mass = total
+        if p != ONE:
+            target = target_mass(p, total)
+            if mass_above >= target:
+                key, mass_above, above = row_search(
+                    base, column_stride, vocab, top, key + 1, end, above, target, scratch, True, FORMAT, ALIGNED, TILE
+                )
+                each = weights_of(key, top)
+            quota = tokens_for(target - mass_above, each)
+            mass = mass_above + quota * each
+    if quota == 0:  # all survive: the cut is the last token of the least key
+        key = low
+        above = reached * 0
+        quota = reached
+    last = row_nth(base, column_stride, vocab, key, quota, FORMAT, ALIGNED, TILE)
+    count = above + quota
+
+    list_key = key
+    list_last = last
+    if ((wants & WANT_LIST) != 0) & (count > slots):
+        goal = slots.to(tl.int64)
+        list_key, _, above = row_search(
+            base, column_stride, vocab, top, low, end, reached, goal, scratch, False, FORMAT, ALIGNED, TILE
+        )
+        list_last = row_nth(base, column_stride, vocab, list_key, goal - above, FORMAT, ALIGNED, TILE)
+    return key, last, count, mass, total, list_key, list_last
+
+
+@entry
+def select_rows_kernel(
+    logits, row_stride: tl.int64, column_stride: tl.int64,
+    k_words, k_stride: tl.int64, k_kind, k_scalar, p_words, p_halves, p_stride: tl.int64, p_kind, p_scalar,
+    cuts, masses, listing, scratch, scratch_stride: tl.int64, rows, vocab, slots, wants, truncated,
+    FORMAT: tl.constexpr, ALIGNED: tl.constexpr, TILE: tl.constexpr,
+):  # fmt: skip
+    """A persistent grid over rows: writes the records and, where wanted, listing [rows, slots].
+
+    Where a truncation ran before, rows that it settled are left alone. `scratch` belongs to a program, not to a row.
+    """
+    row = tl.program_id(0).to(tl.int64)
+    scratch += row * scratch_stride
+    while row < rows:
+        state = MISSED
+        if truncated:
+            state = tl.load(cuts + CUT_STATE * rows + row)
+        if state == MISSED:
+            k = top_k(k_words, k_stride, k_kind, k_scalar, row, vocab)
+            p = top_p(p_words, p_halves, p_stride, p_kind, p_scalar, row)
+            base = row_start(logits, row, row_stride, ALIGNED)
+            key, last, count, mass, total, list_key, list_last = cut_of_row(
+                base, column_stride, vocab, k, p, slots, wants, scratch, FORMAT, ALIGNED, TILE
+            )
+            if (wants & WANT_LIST) != 0:
+                done = 0
+                for start in tl.range(0, vocab, TILE):
+                    index = start + tl.arange(0, TILE)
+                    keys = load_keys(base, index, column_stride, vocab, FORMAT, ALIGNED)
+                    listed = kept_by(keys, index, list_key, list_last).to(tl.int32)
+                    more = tl.sum(listed, 0)
+                    if more > 0:
+                        place = done + tl.cumsum(listed, 0) - 1
+                        tl.store(listing + row * slots + place, index, mask=listed != 0)
+                    done += more
+            store_cut(cuts, masses, rows, row, key, last, count, mass, total, SELECTED)
+        row += tl.num_programs(0)

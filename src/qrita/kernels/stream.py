@@ -1,0 +1,144 @@
+"""Passes over a whole row in memory, in tiles, and the search that is made of them.
+
+A pass costs a read of the row; the search makes a few, until what is left in its bracket fits a tile in registers.
+A row is (base, column_stride, vocab). Lanes keep their own tallies through a pass and meet once, at its end.
+"""
+
+from __future__ import annotations
+
+import triton
+import triton.language as tl
+
+from qrita.kernels.order import HIGHEST, INELIGIBLE
+from qrita.kernels.rows import load_keys
+from qrita.kernels.search import PIVOTS, measure, search
+
+DEPTH = tl.constexpr(8)
+"""Keys of the bracket that each lane of a tile may collect."""
+
+
+@triton.jit
+def row_bounds(base, column_stride, vocab, FORMAT: tl.constexpr, ALIGNED: tl.constexpr, TILE: tl.constexpr):
+    """`search.bounds` of a row."""
+    lows = tl.full([TILE], HIGHEST, tl.int32)
+    tops = tl.full([TILE], INELIGIBLE, tl.int32)
+    ones = tl.zeros([TILE], tl.int32)
+    for start in tl.range(0, vocab, TILE, num_stages=3):
+        keys = load_keys(base, start + tl.arange(0, TILE), column_stride, vocab, FORMAT, ALIGNED)
+        lows = tl.minimum(lows, tl.where(keys > INELIGIBLE, keys, HIGHEST))
+        tops = tl.maximum(tops, keys)
+        ones += (keys > INELIGIBLE).to(tl.int32)
+    return tl.min(lows, 0), tl.max(tops, 0), tl.sum(ones, 0)
+
+
+@triton.jit
+def row_mass_above(
+    base, column_stride, vocab, top, key, FORMAT: tl.constexpr, ALIGNED: tl.constexpr, TILE: tl.constexpr
+):  # fmt: skip
+    """int64, the mass of a row's keys above `key`."""
+    masses = tl.zeros([TILE], tl.int64)
+    for start in tl.range(0, vocab, TILE, num_stages=3):
+        keys = load_keys(base, start + tl.arange(0, TILE), column_stride, vocab, FORMAT, ALIGNED)
+        masses += tl.where(keys > key, measure(keys, top, True), 0)
+    return tl.sum(masses, 0)
+
+
+@triton.jit
+def row_tally(
+    base, column_stride, vocab, top, pivots, MASS: tl.constexpr, FORMAT: tl.constexpr, ALIGNED: tl.constexpr,
+    TILE: tl.constexpr
+):  # fmt: skip
+    """int64 measures and counts of the keys at or above each pivot. Pivots are above INELIGIBLE."""
+    counts = tl.zeros([PIVOTS, TILE], tl.int32)
+    amounts = tl.zeros([PIVOTS, TILE], tl.int64 if MASS else tl.int32)
+    for start in tl.range(0, vocab, TILE, num_stages=3):
+        keys = load_keys(base, start + tl.arange(0, TILE), column_stride, vocab, FORMAT, ALIGNED)
+        reach = keys[None, :] >= pivots[:, None]
+        counts += reach.to(tl.int32)
+        if MASS:
+            amounts += tl.where(reach, measure(keys, top, True)[None, :], 0)
+    count = tl.sum(counts, 1).to(tl.int64)
+    if MASS:
+        return tl.sum(amounts, 1), count
+    else:
+        return count, count
+
+
+@triton.jit
+def row_collect(
+    base, column_stride, vocab, low, high, scratch, FORMAT: tl.constexpr, ALIGNED: tl.constexpr, TILE: tl.constexpr
+):  # fmt: skip
+    """(keys, fits): a row's keys in [low, high) as a tile of TILE * DEPTH, the rest of it INELIGIBLE, in no order.
+
+    Each lane appends to a column of its own, so that no scan and no barrier stands in the pass. Where a lane meets more
+    than DEPTH keys they do not fit, and the tile means nothing. `scratch` is TILE * DEPTH words of this row's own.
+    """
+    lane = tl.arange(0, TILE)
+    found = tl.zeros([TILE], tl.int32)
+    tl.debug_barrier()  # whoever still reads what was collected before is done by now
+    for start in tl.range(0, vocab, TILE, num_stages=3):
+        keys = load_keys(base, start + lane, column_stride, vocab, FORMAT, ALIGNED)
+        inside = (keys >= low) & (keys < high)
+        tl.store(scratch + found * TILE + lane, keys, mask=inside & (found < DEPTH))
+        found += inside.to(tl.int32)
+    tl.debug_barrier()
+    depth = tl.arange(0, DEPTH)
+    places = depth[:, None] * TILE + lane[None, :]
+    keys = tl.load(scratch + places, mask=depth[:, None] < found[None, :], other=INELIGIBLE)
+    return tl.reshape(keys, [TILE * DEPTH]), tl.max(found, 0) <= DEPTH
+
+
+@triton.jit
+def row_search(
+    base, column_stride, vocab, top, low, high, reached, goal, scratch, MASS: tl.constexpr, FORMAT: tl.constexpr,
+    ALIGNED: tl.constexpr, TILE: tl.constexpr
+):  # fmt: skip
+    """(key, above, count): `search.search` of a row, and how many keys are above `key`.
+
+    `reached` is the number of keys at or above `low`. A vector of pivots has four lanes and all are put to use here: a
+    round leaves a fifth of the bracket, until its population fits a tile, or it holds one key.
+    """
+    low = low.to(tl.int64)
+    high = high.to(tl.int64)
+    key = INELIGIBLE
+    above, count = goal * 0, goal * 0
+    fits_at = goal * 0 + TILE
+    settled = False
+    while not settled:
+        if reached - count <= fits_at:
+            keys, fits = row_collect(base, column_stride, vocab, low, high, scratch, FORMAT, ALIGNED, TILE)
+            if fits:
+                key, more = search(keys, top, low, high, goal - above, 0, MASS)
+                above += more
+                count += tl.sum((keys > key).to(tl.int32), 0)
+            fits_at = tl.where(fits, fits_at, fits_at // 4)
+            settled = fits
+        else:
+            pivots = (low + (high - low) * (tl.arange(0, PIVOTS) + 1) // (PIVOTS + 1)).to(tl.int32)
+            amount, at = row_tally(base, column_stride, vocab, top, pivots, MASS, FORMAT, ALIGNED, TILE)
+            reaches = amount >= goal
+            reached = tl.min(tl.where(reaches, at, reached), 0)
+            above = tl.max(tl.where(reaches, above, amount), 0)
+            count = tl.max(tl.where(reaches, count, at), 0)
+            low = tl.max(tl.where(reaches, pivots.to(tl.int64), low), 0)
+            high = tl.min(tl.where(reaches, high, pivots.to(tl.int64)), 0)
+            key = low.to(tl.int32)
+            settled = high - low == 1
+    return key, above, count
+
+
+@triton.jit
+def row_nth(
+    base, column_stride, vocab, key, quota, FORMAT: tl.constexpr, ALIGNED: tl.constexpr, TILE: tl.constexpr
+):  # fmt: skip
+    """`search.nth` of a row: only tiles that hold such a token are scanned."""
+    seen, last = quota * 0, -1
+    for start in tl.range(0, vocab, TILE, num_stages=3):
+        offsets = start + tl.arange(0, TILE)
+        ties = (load_keys(base, offsets, column_stride, vocab, FORMAT, ALIGNED) == key).to(tl.int32)
+        more = tl.sum(ties, 0)
+        if (more > 0) & (seen < quota):
+            places = tl.cumsum(ties, 0) + seen
+            last = tl.max(tl.where((ties != 0) & (places <= quota), offsets, last), 0)
+        seen += more
+    return last

@@ -1,0 +1,109 @@
+"""Truncation by groups, and what every truncation shares.
+
+A truncation reads the row once and leaves a small set that provably contains the answer. Here that is the greatest key
+of every group of GROUP consecutive tokens: the k-th greatest of those bounds the k-th greatest key of the row from
+below, so the answer lies in the groups that reach it: no guess, and no miss while k is at most the groups kept.
+"""
+
+from __future__ import annotations
+
+import triton
+import triton.language as tl
+
+from qrita.kernels.entry import entry
+from qrita.kernels.order import INELIGIBLE, keys_of
+from qrita.kernels.rows import ONE, bound, element, load_keys, row_start, top_k, top_p
+from qrita.kernels.weight import weights_of
+
+
+@triton.jit
+def minus_infinity(FORMAT: tl.constexpr):
+    """The raw word of -inf, as a signed integer."""
+    if FORMAT == "fp32":
+        return -0x800000
+    elif FORMAT == "bf16":
+        return -0x80
+    else:
+        return -0x400
+
+
+@triton.jit
+def blank(target, offsets, column_stride, inside, raw, keys, fill, FORMAT: tl.constexpr, ALIGNED: tl.constexpr):
+    """Write `fill` over a tile of an output; -inf stays -inf."""
+    stays = (keys == INELIGIBLE) & (raw == minus_infinity(FORMAT))
+    tl.store(element(target, offsets, column_stride, ALIGNED), tl.where(stays, raw, fill), mask=inside)
+
+
+@triton.jit
+def total_of(row_masses, row, splits, SPLITS: tl.constexpr):
+    """int64, the mass of a whole row: the sum of its splits' masses."""
+    split = tl.arange(0, SPLITS)
+    return tl.sum(tl.load(row_masses + row * splits + split, mask=split < splits, other=0), 0)
+
+
+@triton.jit
+def tiles_of(split, splits, vocab, TILE: tl.constexpr):
+    """(first, end): the tiles of a row that fall to one of the programs that share it."""
+    tiles = tl.cdiv(vocab, TILE)
+    share = tl.cdiv(tiles, splits)
+    return split * share, tl.minimum((split + 1) * share, tiles)
+
+
+@entry
+def group_maxima_kernel(
+    logits, row_stride: tl.int64, column_stride: tl.int64,
+    out, out_row_stride: tl.int64, out_column_stride: tl.int64,
+    maxima, peaks, vocab, groups, splits, fill, blanks,
+    FORMAT: tl.constexpr, ALIGNED: tl.constexpr, GROUP: tl.constexpr, TILE: tl.constexpr,
+):  # fmt: skip
+    """One program a (row, split): maxima [rows, groups] and peaks [rows, splits] of keys.
+
+    With `blanks` it also writes `fill` (raw words) over the same part of `out`, which saves a pass over the output;
+    -inf stays -inf.
+    """
+    row = (tl.program_id(0) // splits).to(tl.int64)
+    split = tl.program_id(0) % splits
+    base = row_start(logits, row, row_stride, ALIGNED)
+    target = row_start(out, row, out_row_stride, ALIGNED)
+    within = tl.arange(0, TILE // GROUP)[:, None] * GROUP + tl.arange(0, GROUP)[None, :]
+    first, end = tiles_of(split, splits, vocab, TILE)
+    peak = INELIGIBLE
+    for tile in tl.range(first, end):
+        offsets = tile * TILE + within
+        inside = offsets < bound(vocab, ALIGNED)
+        raw = tl.load(element(base, offsets, column_stride, ALIGNED), mask=inside, other=-1)
+        keys = keys_of(raw, FORMAT)
+        greatest = tl.max(keys, 1)
+        group = tile * (TILE // GROUP) + tl.arange(0, TILE // GROUP)
+        tl.store(maxima + row * groups + group, greatest, mask=group < groups)
+        peak = tl.maximum(peak, tl.max(greatest, 0))
+        if blanks:
+            blank(target, offsets, out_column_stride, inside, raw, keys, fill, FORMAT, ALIGNED)
+    tl.store(peaks + row * splits + split, peak)
+
+
+@entry
+def row_mass_kernel(
+    logits, row_stride: tl.int64, column_stride: tl.int64,
+    k_words, k_stride: tl.int64, k_kind, k_scalar, p_words, p_halves, p_stride: tl.int64, p_kind, p_scalar,
+    peaks, masses, vocab, splits,
+    FORMAT: tl.constexpr, ALIGNED: tl.constexpr, SPLITS: tl.constexpr, TILE: tl.constexpr,
+):  # fmt: skip
+    """One program a (row, split): masses [rows, splits], the integer mass of every eligible token of the slice.
+
+    Only for rows whose total is that of the whole row, top-k being off; the others are left alone.
+    """
+    row = (tl.program_id(0) // splits).to(tl.int64)
+    split = tl.program_id(0) % splits
+    k = top_k(k_words, k_stride, k_kind, k_scalar, row, vocab)
+    p = top_p(p_words, p_halves, p_stride, p_kind, p_scalar, row)
+    if (k == 0) & (p != ONE):
+        base = row_start(logits, row, row_stride, ALIGNED)
+        s = tl.arange(0, SPLITS)
+        top = tl.max(tl.load(peaks + row * splits + s, mask=s < splits, other=INELIGIBLE), 0)
+        first, end = tiles_of(split, splits, vocab, TILE)
+        mass = tl.zeros([TILE], tl.int64)
+        for tile in tl.range(first, end):
+            keys = load_keys(base, tile * TILE + tl.arange(0, TILE), column_stride, vocab, FORMAT, ALIGNED)
+            mass += tl.where(keys > INELIGIBLE, weights_of(keys, top), 0)
+        tl.store(masses + row * splits + split, tl.sum(mass, 0))

@@ -1,0 +1,288 @@
+"""The kernel engine: a problem and a plan become workspace and launches.
+
+Nothing here reads a tensor's values, waits for the device or keeps memory between calls, so a call can be captured in
+a graph, and calls on two streams share nothing.
+"""
+
+from __future__ import annotations
+
+import struct
+from contextlib import nullcontext
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from qrita import device as devices
+from qrita import plan as plans
+from qrita import rounding
+from qrita.arguments import MAX_VOCAB
+from qrita.kernels import emit, rows, select, select_groups, select_rows, sigma, stream, truncate
+from qrita.plan import Plan
+from qrita.records import Candidates, Cuts, Problem
+from qrita.torch_engine import signed_keys, widened_bits
+
+_FORMATS = {torch.float32: "fp32", torch.bfloat16: "bf16", torch.float16: "fp16"}
+_WORDS = {torch.float32: torch.int32, torch.bfloat16: torch.int16, torch.float16: torch.int16}
+_KINDS = {  # how kernels are told to read k and p
+    torch.int32: rows.INT32.value,
+    torch.int64: rows.INT64.value,
+    torch.float32: rows.FLOAT32.value,
+    torch.float64: rows.FLOAT64.value,
+    torch.bfloat16: rows.BFLOAT16.value,
+    torch.float16: rows.FLOAT16.value,
+}
+
+
+@dataclass(frozen=True)
+class KernelEngine:
+    """The Triton kernels: on a GPU, or on CPU tensors in Triton's interpreter.
+
+    Attributes:
+        name: "triton" or "interpreter".
+        plan: the plan to use for every problem; None chooses by shape and device.
+    """
+
+    name: str = "triton"
+    plan: Plan | None = None
+
+    def plan_for(self, problem: Problem) -> Plan:
+        """The plan that answers a problem."""
+        if self.plan is not None:
+            return self.plan
+        return plans.choose(problem, devices.of(problem.logits.device))
+
+    def describe(self, problem: Problem) -> str:
+        """The plan and where it comes from."""
+        plan, device = self.plan_for(problem), devices.of(problem.logits.device)
+        return (
+            f"{plan.truncation}, {plan.splits} programs a row, {plan.origin} for {device.name} ({device.architecture})"
+        )
+
+    def cuts(self, problem: Problem) -> Cuts:
+        """The cut of every row."""
+        with _on(problem.logits.device):
+            call = _Call.of(problem, self.plan_for(problem), wants=select.WANT_MASS.value)
+            call.select()
+            key, index, count = call.cuts[0], call.cuts[1], call.cuts[2]
+            return Cuts(key.long() + 2**31, index, count, call.masses[0], call.masses[1])
+
+    def mask(self, problem: Problem, mask_value: float, out: Tensor) -> None:
+        """Write the masked logits into `out`."""
+        with _on(problem.logits.device):
+            in_place = out.data_ptr() == problem.logits.data_ptr()
+            wants = 0 if in_place else select.WANT_OUTPUT.value
+            call = _Call.of(problem, self.plan_for(problem), wants=wants, out=out, mask_value=mask_value)
+            call.select()
+            call.emit()
+
+    def candidates(self, problem: Problem, max_candidates: int) -> Candidates:
+        """The kept tokens in order."""
+        with _on(problem.logits.device):
+            if max_candidates > plans.LIST_IN_KERNEL:
+                return _sorted_candidates(problem, self.cuts(problem), max_candidates)
+            wants = select.WANT_MASS.value | select.WANT_LIST.value
+            call = _Call.of(problem, self.plan_for(problem), wants=wants, slots=max_candidates)
+            call.select()
+            indices, logits = call.listed()
+            return Candidates(indices, logits, call.cuts[2], call.masses[0], call.masses[1])
+
+
+def _on(device: torch.device) -> Any:
+    """Make the logits' device current: Triton launches on the current one."""
+    return torch.cuda.device(device) if device.type == "cuda" else nullcontext()
+
+
+@dataclass(frozen=True)
+class _Call:
+    """One call's workspace, and the arguments that its launches share."""
+
+    problem: Problem
+    plan: Plan
+    wants: int
+    slots: int
+    fill: int
+    out: Tensor
+    logits: tuple[Any, ...]
+    arguments: tuple[Any, ...]
+    shape: dict[str, Any]
+    cuts: Tensor
+    masses: Tensor
+    listing: Tensor
+
+    @staticmethod
+    def of(
+        problem: Problem, plan: Plan, *, wants: int, out: Tensor | None = None, mask_value: float = 0.0, slots: int = 1
+    ) -> _Call:
+        logits, vocab, count = problem.logits, problem.vocab, problem.rows
+        if plan.truncation == "groups" and vocab > plan.group * plan.groups:
+            raise ValueError(f"plan: {plan.groups} groups of {plan.group} cannot hold a vocabulary of {vocab}")
+        listed = slots if wants & select.WANT_LIST.value else 0
+        device, dtype = logits.device, logits.dtype
+        cuts = torch.empty((select.CUT_FIELDS.value, count), dtype=torch.int32, device=device)
+        out = logits if out is None else out
+        return _Call(
+            problem=problem,
+            plan=plan,
+            wants=wants,
+            slots=slots,
+            fill=rounding.pattern(mask_value, dtype),
+            out=out,
+            logits=_rows(logits),
+            arguments=(*_k_arguments(problem.k, cuts), *_p_arguments(problem.p, cuts)),
+            shape={"FORMAT": _FORMATS[dtype], "ALIGNED": _aligned(logits) and _aligned(out), "enable_fp_fusion": False},
+            cuts=cuts,
+            masses=torch.empty((2, count), dtype=torch.int64, device=device),
+            listing=torch.empty((count, listed), dtype=torch.int32, device=device),
+        )
+
+    def select(self) -> None:
+        """Fill the records, and the listing or the output where the call wants them."""
+        if self.plan.truncation == "groups":
+            self._select_groups()
+        elif self.plan.truncation == "sigma":
+            self._select_sigma()
+        if not self._never_misses():
+            self._select_rows()
+
+    def emit(self) -> None:
+        """Write the output of the rows that selection did not write."""
+        if self.wants & select.WANT_OUTPUT.value and self._never_misses():
+            return
+        plan, problem = self.plan, self.problem
+        emit.mask_kernel[(problem.rows * plan.splits,)](
+            *self.logits, *_rows(self.out), self.cuts, problem.rows, problem.vocab, plan.splits, self.fill,
+            **self.shape, TILE=plan.tile, num_warps=plan.warps,
+        )  # fmt: skip
+
+    def listed(self) -> tuple[Tensor, Tensor]:
+        """The listing in order: indices and logits, [rows, slots]."""
+        problem, logits = self.problem, self.problem.logits
+        indices = torch.empty((problem.rows, self.slots), dtype=torch.int32, device=logits.device)
+        values = torch.empty((problem.rows, self.slots), dtype=logits.dtype, device=logits.device)
+        emit.list_kernel[(problem.rows,)](
+            *self.logits, self.cuts, self.listing, indices, values.view(_WORDS[logits.dtype]),
+            problem.rows, problem.vocab, self.slots, **self.shape, BLOCK=64, num_warps=self.plan.warps,
+        )  # fmt: skip
+        return indices, values
+
+    def _never_misses(self) -> bool:
+        """Whether it is certain, without looking at the logits, that truncation settles every row."""
+        k, plan = self.problem.k, self.plan
+        certain = (isinstance(k, int) and k <= plan.keep) or self.problem.vocab <= plan.keep * plan.group
+        return plan.truncation == "groups" and certain
+
+    def _select_groups(self) -> None:
+        plan, problem = self.plan, self.problem
+        groups = -(-problem.vocab // plan.group)
+        maxima = self._workspace(problem.rows, groups)
+        peaks = self._workspace(problem.rows, plan.splits)
+        truncate.group_maxima_kernel[(problem.rows * plan.splits,)](
+            *self.logits, *_rows(self.out), maxima, peaks,
+            problem.vocab, groups, plan.splits, self.fill, self._blanks(),
+            **self.shape, GROUP=plan.group, TILE=plan.tile, num_warps=plan.warps,
+        )  # fmt: skip
+        row_masses = self._row_masses(peaks)
+        select_groups.select_groups_kernel[(min(problem.rows, plan.programs),)](
+            *self.logits, *_rows(self.out), *self.arguments, maxima, row_masses,
+            self._workspace(problem.rows, plan.keep), self.cuts, self.masses, self.listing,
+            problem.rows, problem.vocab, groups, plan.splits, self.slots, self.wants,
+            **self.shape, GROUP=plan.group, GROUPS=plan.groups, KEEP=plan.keep, SPLITS=plans.MAX_SPLITS,
+            num_warps=plan.select_warps,
+        )  # fmt: skip
+
+    def _select_sigma(self) -> None:
+        plan, problem = self.plan, self.problem
+        above = self._workspace(problem.rows, plan.hold)
+        found, floors, peaks = (self._workspace(problem.rows, plan.splits) for _ in range(3))
+        sigma.sigma_kernel[(problem.rows * plan.splits,)](
+            *self.logits, *_rows(self.out), *self.arguments[:4], above, found, floors, peaks,
+            problem.rows, problem.vocab, plan.splits, self.fill, self._blanks(),
+            **self.shape, SAMPLE=plan.sample, HOLD=plan.hold, TILE=plan.tile, num_warps=plan.warps,
+        )  # fmt: skip
+        row_masses = self._row_masses(peaks)
+        sigma.select_sigma_kernel[(min(problem.rows, plan.programs),)](
+            *self.logits, *_rows(self.out), *self.arguments, above, found, floors, row_masses,
+            self.cuts, self.masses, self.listing, problem.rows, problem.vocab, plan.splits, self.slots, self.wants,
+            **self.shape, HOLD=plan.hold, SPLITS=plans.MAX_SPLITS, num_warps=plan.select_warps,
+        )  # fmt: skip
+
+    def _row_masses(self, peaks: Tensor) -> Tensor:
+        """int64 [rows, splits], the parts of the whole rows' masses, where top-p without top-k needs them."""
+        plan, problem = self.plan, self.problem
+        masses = self._workspace(problem.rows, plan.splits, torch.int64)
+        if not isinstance(problem.k, int) and problem.p is not None:
+            truncate.row_mass_kernel[(problem.rows * plan.splits,)](
+                *self.logits, *self.arguments, peaks, masses, problem.vocab, plan.splits,
+                **self.shape, SPLITS=plans.MAX_SPLITS, TILE=plan.tile, num_warps=plan.warps,
+            )  # fmt: skip
+        return masses
+
+    def _blanks(self) -> int:
+        """Whether truncation fills the output as it reads: not in place, where the logits are still needed."""
+        return int(self.wants & select.WANT_OUTPUT.value != 0)
+
+    def _workspace(self, rows: int, columns: int, dtype: torch.dtype = torch.int32) -> Tensor:
+        """Uninitialised memory of this call's own, from torch's allocator: safe to capture and to use on any stream."""
+        return torch.empty((rows, columns), dtype=dtype, device=self.cuts.device)
+
+    def _select_rows(self) -> None:
+        plan, problem = self.plan, self.problem
+        programs = min(problem.rows, plan.programs)
+        scratch = self._workspace(programs, plan.row_tile * stream.DEPTH.value)
+        select_rows.select_rows_kernel[(programs,)](
+            *self.logits, *self.arguments, self.cuts, self.masses, self.listing, scratch, scratch.stride(0),
+            problem.rows, problem.vocab, self.slots, self.wants, int(plan.truncation != "none"),
+            **self.shape, TILE=plan.row_tile, num_warps=plan.row_warps,
+        )  # fmt: skip
+
+
+def _rows(x: Tensor) -> tuple[Tensor, int, int]:
+    """A [rows, vocab] tensor as kernels take it: raw words, and strides in elements."""
+    return x.view(_WORDS[x.dtype]), x.stride(0), x.stride(1)
+
+
+def _aligned(x: Tensor) -> bool:
+    """Whether 16-byte accesses fit: contiguous columns, rows that start on 16 bytes, and a multiple of 8 of them."""
+    starts = x.data_ptr() % 16 == 0 and x.stride(0) * x.element_size() % 16 == 0
+    return starts and x.stride(1) == 1 and x.shape[1] % 8 == 0
+
+
+def _k_arguments(k: int | Tensor | None, unused: Tensor) -> tuple[Any, ...]:
+    """k as kernels take it: (words, stride, kind, scalar); `unused` stands in where there is nothing to point to."""
+    if isinstance(k, Tensor):
+        return _words(k, torch.int32), k.stride(0), _KINDS[k.dtype], 0
+    return unused, 0, rows.SCALAR.value, k or 0
+
+
+def _p_arguments(p: float | Tensor | None, unused: Tensor) -> tuple[Any, ...]:
+    """p as kernels take it: (32-bit words, 16-bit words, stride, kind, scalar bits); the kind says which to read."""
+    halves = unused.view(torch.int16)
+    if isinstance(p, Tensor):
+        if p.element_size() == 2:
+            return unused, _words(p, torch.int16), p.stride(0), _KINDS[p.dtype], 0
+        return _words(p, torch.int32), halves, p.stride(0), _KINDS[p.dtype], 0
+    bits = rows.ONE.value if p is None else struct.unpack("<i", struct.pack("<f", p))[0]
+    return unused, halves, 0, rows.SCALAR.value, bits
+
+
+def _words(x: Tensor, word: torch.dtype) -> Tensor:
+    """A tensor of `word` at the address of x, [1]: what a kernel needs to read x, of any dtype and stride, as words."""
+    offset = x.storage_offset() * x.element_size() // word.itemsize
+    return torch.empty(0, dtype=word, device=x.device).set_(x.untyped_storage(), offset, (1,), (1,))
+
+
+def _sorted_candidates(problem: Problem, cuts: Cuts, slots: int) -> Candidates:
+    """Lists that are too long to order in a kernel: torch sorts one int64 a token, its key above its index."""
+    logits, vocab = problem.logits, problem.vocab
+    depth = min(slots, vocab)
+    index = torch.arange(vocab, device=logits.device)
+    composite = ((signed_keys(widened_bits(logits)).long() + 2**31) << 22) | (MAX_VOCAB - 1 - index)
+    order = MAX_VOCAB - 1 - (composite.sort(dim=1, descending=True).values[:, :depth] & (MAX_VOCAB - 1))
+    listed = torch.arange(depth, device=logits.device) < cuts.count[:, None]
+    indices = torch.full((problem.rows, slots), -1, dtype=torch.int32, device=logits.device)
+    values = torch.full((problem.rows, slots), float("-inf"), dtype=logits.dtype, device=logits.device)
+    indices[:, :depth] = torch.where(listed, order.int(), -1)
+    values[:, :depth] = torch.where(listed, logits.gather(1, order), float("-inf"))
+    return Candidates(indices, values, cuts.count, cuts.mass, cuts.total)

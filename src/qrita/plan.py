@@ -1,0 +1,80 @@
+"""How a problem is laid out on a device. A plan changes the time that an answer takes, never the answer."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from qrita.device import MAX_THREADS, Device
+from qrita.records import Problem
+
+MAX_SPLITS = 64
+"""Programs that may share a row in the kernels that stream it."""
+
+LIST_IN_KERNEL = 2048
+"""Candidate slots up to which the kernels order the list; above it torch's sort does."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """One layout.
+
+    Attributes:
+        truncation: "groups" (maxima of groups of tokens), "sigma" (a threshold guessed from a sample) or "none".
+        group: tokens in a group.
+        groups: groups that a row may have, a power of two; tokens in a row are at most group * groups.
+        keep: groups that are gathered, a power of two: top-k up to `keep` never misses.
+        sample, hold: tokens that the threshold of sigma is guessed from, and that may lie above it.
+        tile: tokens that a program reads at a time where it streams a row to truncate or to emit.
+        row_tile: the same where one program searches a whole row.
+        warps, select_warps, row_warps: warps of the streaming kernels, of selection from candidates, and from rows.
+        splits: programs that share a row where it is streamed.
+        programs: the size of the persistent grids, which walk over rows.
+        origin: whether the plan was measured on such a card or derived from another's.
+    """
+
+    truncation: str
+    group: int
+    groups: int
+    keep: int
+    sample: int
+    hold: int
+    tile: int
+    row_tile: int
+    warps: int
+    select_warps: int
+    row_warps: int
+    splits: int
+    programs: int
+    origin: str
+
+
+def choose(problem: Problem, device: Device) -> Plan:
+    """The plan for a problem on a device. Pure: equal shapes and an equal k give equal plans.
+
+    The figures behind it were measured on an H200 with torch 2.11 and Triton 3.6: docs/performance.md.
+    """
+    rows, vocab = problem.rows, problem.vocab
+    small = vocab <= 32 * 4096
+    tile = 2048
+    splits = 8 if rows >= device.multiprocessors else -(-8 * device.multiprocessors // rows)
+    return Plan(
+        truncation="groups" if vocab <= 64 * 8192 else "none",
+        group=32 if small else 64,
+        groups=4096 if small else 8192,
+        keep=64 if isinstance(problem.k, int) and problem.k <= 56 else 128,
+        sample=4096,
+        hold=4096,
+        tile=tile,
+        row_tile=2048,
+        warps=_warps(4, device),
+        select_warps=_warps(4 if rows >= device.multiprocessors else 8, device),
+        row_warps=_warps(16, device),
+        splits=max(1, min(MAX_SPLITS, splits, -(-vocab // tile))),
+        programs=16 * device.multiprocessors,
+        origin="measured" if device.architecture == "sm_90" else "derived from figures of sm_90, not measured",
+    )
+
+
+def _warps(wanted: int, device: Device) -> int:
+    """`wanted` warps of 32, as waves of the device's width, within the threads that a program may have."""
+    return max(1, min(wanted * 32, MAX_THREADS) // device.wave)
