@@ -125,6 +125,27 @@ def candidates(
     return _candidates(logits, k, p, max_candidates=max_candidates)
 
 
+def warmup(device: torch.device | str, dtype: torch.dtype = torch.float32) -> None:
+    """Compile every kernel that logits of `dtype` on `device` can need, so that no later call compiles.
+
+    Neither a batch size, a vocabulary, a stride, nor the values and dtypes of k and p lead to a kernel that this does
+    not cover. Call it once a process, device and dtype before serving, and before capturing a graph. On a CPU there is
+    nothing to compile, and it returns at once.
+
+    Args:
+        device: where the logits will be, for example "cuda" or "cuda:1".
+        dtype: float32, bfloat16 or float16.
+
+    Raises:
+        TypeError: dtype is none of the three.
+        ValueError: device is neither a CPU nor a GPU.
+        RuntimeError: the GPU or Triton is missing; the message says what to do.
+    """
+    where = arguments.device(device)
+    arguments.logits_dtype(dtype)
+    engines.warm(where, dtype)
+
+
 def _top_k_top_p(
     logits: Tensor,
     k: SupportsIndex | Tensor | None,

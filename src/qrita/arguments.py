@@ -100,6 +100,24 @@ def destination(out: Tensor, logits: Tensor, *others: object, name: str = "out")
     return out
 
 
+def device(value: torch.device | str) -> torch.device:
+    """A device that logits may be on."""
+    try:
+        found = torch.device(value)
+    except (RuntimeError, TypeError) as error:
+        raise ValueError(f"{_shown('device', value)}: expected 'cpu', 'cuda' or 'cuda:INDEX'") from error
+    if found.type not in ("cpu", "cuda"):
+        raise ValueError(f"device={str(found)!r}: expected 'cpu' or 'cuda' (ROCm's name too)")
+    return found
+
+
+def logits_dtype(value: torch.dtype) -> torch.dtype:
+    """A dtype that logits may have."""
+    if value not in rounding.FORMATS:
+        raise TypeError(f"{_shown('dtype', value)}: expected torch.float32, torch.bfloat16 or torch.float16")
+    return value
+
+
 def _logits(logits: Tensor) -> Tensor:
     if not isinstance(logits, Tensor):
         raise TypeError(f"{_shown('logits', logits)}: expected a torch.Tensor")

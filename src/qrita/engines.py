@@ -80,3 +80,12 @@ def named(name: str) -> Engine:
             "engine='triton': torch sees no GPU; expected a CUDA or ROCm device and a torch build for it"
         )
     return KernelEngine(name)
+
+
+def warm(device: torch.device, dtype: torch.dtype) -> None:
+    """Prepare the engine that logits on `device` get; see `qrita.warmup`."""
+    if device.type == "cuda":
+        named("triton")  # says what is missing
+        from qrita.warming import warm as warm_kernels
+
+        warm_kernels(device, dtype)

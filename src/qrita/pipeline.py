@@ -245,8 +245,8 @@ def _rows(x: Tensor) -> tuple[Tensor, int, int]:
 
 def _aligned(x: Tensor) -> bool:
     """Whether 16-byte accesses fit: contiguous columns, rows that start on 16 bytes, and a multiple of 8 of them."""
-    starts = x.data_ptr() % 16 == 0 and x.stride(0) * x.element_size() % 16 == 0
-    return starts and x.stride(1) == 1 and x.shape[1] % 8 == 0
+    pitched = x.shape[0] == 1 or x.stride(0) * x.element_size() % 16 == 0
+    return x.data_ptr() % 16 == 0 and pitched and x.stride(1) == 1 and x.shape[1] % 8 == 0
 
 
 def _k_arguments(k: int | Tensor | None, unused: Tensor) -> tuple[Any, ...]:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+
+import torch
 
 from qrita.device import MAX_THREADS, Device
 from qrita.records import Problem
@@ -78,3 +80,29 @@ def choose(problem: Problem, device: Device) -> Plan:
 def _warps(wanted: int, device: Device) -> int:
     """`wanted` warps of 32, as waves of the device's width, within the threads that a program may have."""
     return max(1, min(wanted * 32, MAX_THREADS) // device.wave)
+
+
+def forced(problem: Problem, device: Device) -> dict[str, Plan]:
+    """Plans that differ from the chosen one in every way that a plan can: what tests force. The answer may not change."""
+    plan = choose(problem, device)
+    return {
+        "chosen": plan,
+        "sigma": replace(plan, truncation="sigma"),
+        "none": replace(plan, truncation="none"),
+        "narrow": replace(plan, truncation="groups", group=16, groups=32768, keep=16, tile=512, row_tile=256),
+        "one program a row": replace(plan, splits=1),
+        "many programs a row": replace(plan, splits=MAX_SPLITS),
+        "one program for all rows": replace(plan, programs=1),
+    }
+
+
+def reachable(device: Device) -> list[Plan]:
+    """A plan for every set of kernels that `choose` can lead to on a device: what a warm-up has to compile."""
+    plans = {}
+    for vocab in (1, 32 * 4096 + 1, 64 * 8192 + 1):
+        for rows in (1, device.multiprocessors):
+            for k in (1, None):
+                logits = torch.empty((rows, vocab), device="meta")
+                plan = choose(Problem(logits, k, None), device)
+                plans[replace(plan, splits=1, programs=1)] = plan
+    return list(plans.values())

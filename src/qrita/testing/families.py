@@ -92,6 +92,14 @@ def _signed_zeros(stream: Stream, vocab: int, level: int, dtype: str) -> Raw:
     return np.where(stream.below(1, vocab, 10) == 0, rounded(stream.normal(2, vocab, 0.01), dtype), zeros)
 
 
+@_family("how many tokens share the maximum, at most: a power of two", 2, 8, 64)
+def _dyadic(stream: Stream, vocab: int, level: int, dtype: str) -> Raw:
+    """2**n equal tokens over a tail of weight 0: n-bit fractions of the mass are exact, so p can hit one exactly."""
+    row = np.full(vocab, -1000.0, np.float32)
+    row[stream.shuffled(0, np.arange(vocab))[:level]] = 1.0
+    return rounded(row, dtype)
+
+
 # --- what models produce ----------------------------------------------------------------------------------------
 
 

@@ -39,7 +39,7 @@ BORDERS = (64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384, 32768)
 
 _BESIDE_BORDERS = tuple(border + step for border in BORDERS for step in (0, -1, 1))
 
-COMMON_P = (0.5, 0.9, 0.95, 0.99, 0.1, 0.8, 0.9999)
+COMMON_P = (0.5, 0.9, 0.25, 0.95, 0.75, 0.99, 0.1, 0.9999)
 """As users write them; rounded to fp32 they are what arrives."""
 
 EXTREME_P_BITS = (0x3F800000, 0x3F7FFFFF, 0x00000000, 0x80000000, 0x00000001, 0x007FFFFF, 0x00800000, 0x40000000)

@@ -1,0 +1,83 @@
+"""Plans: pure, within what every card can launch, and taken from the device that holds the logits."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from types import SimpleNamespace
+
+import pytest
+import torch
+
+from qrita import device as devices
+from qrita import plan as plans
+from qrita.device import Device
+from qrita.records import Problem
+
+H200 = Device("NVIDIA H200", "sm_90", wave=32, multiprocessors=132)
+MI355X = Device("AMD Instinct MI355X", "gfx950", wave=64, multiprocessors=256)
+SHAPES = [(rows, vocab) for rows in (1, 7, 64, 132, 1024, 65_537) for vocab in (1, 31, 4096, 128_256, 262_208, 1 << 22)]
+
+
+def problem(rows: int, vocab: int, k: int | None = 50) -> Problem:
+    return Problem(torch.empty((rows, vocab), device="meta"), k, 0.9)
+
+
+@pytest.mark.parametrize("device", [H200, MI355X], ids=lambda device: device.architecture)
+@pytest.mark.parametrize(("rows", "vocab"), SHAPES)
+def test_a_plan_fits_any_card(device: Device, rows: int, vocab: int) -> None:
+    for plan in plans.forced(problem(rows, vocab), device).values():
+        for warps in (plan.warps, plan.select_warps, plan.row_warps):
+            assert 1 <= warps * device.wave <= devices.MAX_THREADS
+            assert warps & (warps - 1) == 0
+        for size in (plan.group, plan.groups, plan.keep, plan.tile, plan.row_tile, plan.hold, plan.sample):
+            assert size & (size - 1) == 0
+        assert plan.tile % plan.group == 0
+        assert 1 <= plan.splits <= plans.MAX_SPLITS
+        assert rows * plan.splits < 2**31
+
+
+@pytest.mark.parametrize(("rows", "vocab"), SHAPES)
+def test_choosing_is_pure(rows: int, vocab: int) -> None:
+    assert plans.choose(problem(rows, vocab), H200) == plans.choose(problem(rows, vocab), H200)
+
+
+def test_the_chosen_plan_holds_the_vocabulary() -> None:
+    for rows, vocab in SHAPES:
+        plan = plans.choose(problem(rows, vocab), H200)
+        assert plan.truncation == "none" or vocab <= plan.group * plan.groups
+
+
+def test_a_plan_says_whether_it_was_measured_on_such_a_card() -> None:
+    assert plans.choose(problem(1, 1000), H200).origin == "measured"
+    assert "not measured" in plans.choose(problem(1, 1000), MI355X).origin
+
+
+def test_reachable_plans_cover_the_choice() -> None:
+    """Whatever is chosen differs from a reachable plan only in figures that are not compiled in."""
+    kinds = {replace(plan, splits=1, programs=1) for plan in plans.reachable(H200)}
+    for rows, vocab in SHAPES:
+        for k in (None, 1, 56, 57, 1000):
+            assert replace(plans.choose(problem(rows, vocab, k), H200), splits=1, programs=1) in kinds
+
+
+@pytest.fixture
+def no_cache() -> None:
+    devices._gpu.cache_clear()
+    yield
+    devices._gpu.cache_clear()
+
+
+def test_rocm_devices_are_cuda_devices_to_torch(monkeypatch: pytest.MonkeyPatch, no_cache: None) -> None:
+    properties = SimpleNamespace(
+        name="AMD Instinct MI355X", gcnArchName="gfx950:sramecc+:xnack-", warp_size=64, multi_processor_count=256
+    )
+    monkeypatch.setattr(torch.version, "hip", "7.2.0")
+    monkeypatch.setattr(torch.cuda, "get_device_properties", lambda index: properties)
+    assert devices.of(torch.device("cuda", 3)) == MI355X
+
+
+def test_cuda_devices(monkeypatch: pytest.MonkeyPatch, no_cache: None) -> None:
+    properties = SimpleNamespace(name="NVIDIA H200", major=9, minor=0, warp_size=32, multi_processor_count=132)
+    monkeypatch.setattr(torch.version, "hip", None)
+    monkeypatch.setattr(torch.cuda, "get_device_properties", lambda index: properties)
+    assert devices.of(torch.device("cuda", 0)) == H200
