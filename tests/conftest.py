@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import importlib.util
 import os
+from pathlib import Path
 
 import pytest
 import torch
 
+from qrita import engines
 from qrita.testing import profiles, subjects
 from qrita.testing.subjects import Subject
+
+HERE = Path(__file__).parent
 
 try:
     PROFILE = profiles.load()  # before any test module is imported: decorators read it
@@ -20,11 +25,33 @@ if "PYTEST_XDIST_WORKER" in os.environ:
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--engine", default="torch", help="the engine that tests/conformance is about (default: torch)")
+    parser.addoption(
+        "--engine", default="torch", choices=engines.NAMES, help="the engine that the tests are about (default: torch)"
+    )
 
 
-def pytest_report_header(config: pytest.Config) -> str:
-    return f"qrita: engine {config.getoption('--engine')}, hypothesis profile {PROFILE}"
+def pytest_report_header(config: pytest.Config) -> list[str]:
+    left_out = [f"qrita: {path}/ is not run: {reason}" for path, reason in _left_out(config).items()]
+    return [f"qrita: engine {config.getoption('--engine')}, hypothesis profile {PROFILE}", *left_out]
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    return True if str(collection_path.relative_to(HERE.parent)) in _left_out(config) else None
+
+
+def _left_out(config: pytest.Config) -> dict[str, str]:
+    """Tests that this run cannot be about, and why: said in the report's header, since nothing else would show them."""
+    engine = config.getoption("--engine")
+    left_out = {}
+    if importlib.util.find_spec("triton") is None:
+        left_out["tests/kernels"] = "it needs Triton, which this environment does not have"
+    elif engine == "interpreter":
+        left_out["tests/kernels"] = "it is about compiling, and this run interprets"
+    if engine != "triton":
+        left_out["tests/gpu"] = "it needs a GPU and --engine triton"
+    if engine == "torch":
+        left_out["tests/conformance/test_plans.py"] = "the torch engine has no plans"
+    return left_out
 
 
 @pytest.fixture(scope="session")
@@ -32,5 +59,11 @@ def subject(pytestconfig: pytest.Config) -> Subject:
     """The engine under test. Not a parameter: test ids, and so databases of examples, are the same for every engine."""
     try:
         return subjects.named(pytestconfig.getoption("--engine"))
-    except (ValueError, RuntimeError) as error:
+    except RuntimeError as error:
         raise pytest.UsageError(str(error)) from None
+
+
+@pytest.fixture(scope="session")
+def plan_recipes(pytestconfig: pytest.Config) -> int:
+    """How many recipes each plan is forced on: the interpreter takes about a second for each."""
+    return 8 if pytestconfig.getoption("--engine") == "interpreter" else 300

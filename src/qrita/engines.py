@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from typing import Protocol
 
 import torch
@@ -62,6 +64,8 @@ def named(name: str) -> Engine:
         return TorchEngine()
     if name not in NAMES:
         raise ValueError(f"engine={name!r}: expected one of {', '.join(map(repr, NAMES))}")
+    if name == "interpreter" and "triton" not in sys.modules:
+        os.environ["TRITON_INTERPRET"] = "1"  # Triton reads it when it is imported
     try:
         from qrita import device
         from qrita.pipeline import KernelEngine
@@ -73,7 +77,7 @@ def named(name: str) -> Engine:
     if device.interpreting() != (name == "interpreter"):
         raise RuntimeError(
             f"engine={name!r}: TRITON_INTERPRET decides, once for a process, whether kernels are compiled or "
-            f"interpreted; expected it {'set to 1' if name == 'interpreter' else 'unset'} before qrita is imported"
+            f"interpreted; expected it {'set to 1' if name == 'interpreter' else 'unset'} before Triton is imported"
         )
     if name == "triton" and not torch.cuda.is_available():
         raise RuntimeError(

@@ -130,4 +130,6 @@ def test_the_device_of_the_logits_is_used(engine: KernelEngine) -> None:
     if torch.cuda.device_count() == 1:
         pytest.skip("needs two GPUs")
     x = rows(2, 5000).to("cuda:1")
-    assert same([part.cpu() for part in everything(x, 5, 0.9)], [part.cpu() for part in everything(x.to("cuda:0"), 5, 0.9)])
+    assert same(
+        [part.cpu() for part in everything(x, 5, 0.9)], [part.cpu() for part in everything(x.to("cuda:0"), 5, 0.9)]
+    )

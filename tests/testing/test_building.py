@@ -18,6 +18,7 @@ DIGESTS = {
     "one_hot": "230396fa1a29582c",
     "duplicates": "c9fc9072282b8da6",
     "signed_zeros": "abfd79b093f1245a",
+    "dyadic": "9f31d10571c08904",
     "normal": "fd4b1edae7bb04a5",
     "bf16_ties": "e45a63d2a73994d6",
     "peaked": "9e53e82a24613e62",
@@ -101,6 +102,7 @@ def test_families_are_what_they_say() -> None:
     assert (np.diff(row("sorted", 1)) <= 0).all()
     assert (np.isfinite(row("outlier", 30, "float16"))).all()
     assert len(np.unique(row("bf16_ties", 100).view(np.uint32) & 0xFFFF)) == 1
+    assert build(Recipe("dyadic", 1000, level=8)).answer.total == 8 << 40
     peaked = np.sort(row("peaked", 4))
     assert np.allclose(np.exp(peaked.astype(np.float64)).sum(), 0.9 + 999e-4, atol=1e-6)
 

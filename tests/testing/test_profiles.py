@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from hypothesis import settings
@@ -43,11 +44,11 @@ def test_dev_is_the_default(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_unknown_profile(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HYPOTHESIS_PROFILE", "ci")
-    with pytest.raises(ValueError, match="HYPOTHESIS_PROFILE='ci': expected dev, pr or nightly"):
+    with pytest.raises(ValueError, match="HYPOTHESIS_PROFILE='ci': expected one of dev, pr, "):
         profiles.load()
 
 
-def test_database_directory(monkeypatch: pytest.MonkeyPatch, tmp_path) -> None:
+def test_database_directory(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("QRITA_EXAMPLES", str(tmp_path))
     monkeypatch.setenv("HYPOTHESIS_PROFILE", "nightly")
     profiles.load()

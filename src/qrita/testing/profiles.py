@@ -2,6 +2,7 @@
 
 - dev: random, few examples, for the edit loop.
 - pr: always the same examples (derandomised), bounded, no database: what a pull request has to pass.
+- slice: like pr with a handful of examples, for engines that take a second for one (the kernels interpreted).
 - nightly: random, many examples, failures kept in a database that runs share (QRITA_EXAMPLES names its directory).
 
 Deadlines are off everywhere: a first call may compile for seconds, and the example that pays for it is not slow.
@@ -15,6 +16,8 @@ import os
 from hypothesis import HealthCheck, settings
 from hypothesis.database import DirectoryBasedExampleDatabase
 
+NAMES = ("dev", "pr", "slice", "nightly")
+
 _UNHURRIED = (HealthCheck.too_slow, HealthCheck.data_too_large)
 
 
@@ -25,6 +28,7 @@ def register() -> None:
     common = {"deadline": None, "print_blob": False, "suppress_health_check": _UNHURRIED}
     settings.register_profile("dev", base, max_examples=25, database=database, **common)
     settings.register_profile("pr", base, max_examples=300, derandomize=True, database=None, **common)
+    settings.register_profile("slice", base, max_examples=4, derandomize=True, database=None, **common)
     settings.register_profile("nightly", base, max_examples=5000, database=database, **common)
 
 
@@ -36,7 +40,7 @@ def load() -> str:
     """
     register()
     name = os.environ.get("HYPOTHESIS_PROFILE") or "dev"
-    if name not in ("dev", "pr", "nightly"):
-        raise ValueError(f"HYPOTHESIS_PROFILE={name!r}: expected dev, pr or nightly")
+    if name not in NAMES:
+        raise ValueError(f"HYPOTHESIS_PROFILE={name!r}: expected one of {', '.join(NAMES)}")
     settings.load_profile(name)
     return name

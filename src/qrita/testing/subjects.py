@@ -82,10 +82,10 @@ class Subject:
 
 
 def named(name: str) -> Subject:
-    """The subject for an engine's name, one of `qrita.engines.NAMES`.
+    """The subject for an engine's name, as the tests' option `--engine` gives it.
 
     Raises:
-        ValueError: there is no engine of that name.
-        RuntimeError: it cannot run in this process; the message says what to do.
+        ValueError: there is no such engine; names those there are.
+        RuntimeError: the engine cannot run here; says what to do.
     """
     return Subject(name, engines.named(name), str(engines.device_of(name)))
