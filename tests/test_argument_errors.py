@@ -437,6 +437,28 @@ def test_max_candidates(case: Wrong) -> None:
     check(qrita.candidates, case)
 
 
+WRONG_WARMUP = [
+    wrong("warmup-device-meta", lambda: {"device": "meta"}, ValueError, "device='meta': expected 'cpu' or 'cuda'"),
+    wrong("warmup-device-text", lambda: {"device": "gpu"}, ValueError, "device='gpu' (type str): expected 'cpu'"),
+    wrong("warmup-device-none", lambda: {"device": None}, ValueError, "device=None (type NoneType): expected 'cpu'"),
+    wrong("warmup-dtype-float64", lambda: {"device": "cpu", "dtype": torch.float64}, TypeError,
+          "dtype=torch.float64 (type dtype): expected torch.float32, torch.bfloat16 or torch.float16"),
+    wrong("warmup-dtype-text", lambda: {"device": "cpu", "dtype": "float32"}, TypeError,
+          "dtype='float32' (type str): expected torch.float32"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("case", WRONG_WARMUP)
+def test_warmup(case: Wrong) -> None:
+    with pytest.raises(case.error) as caught:
+        qrita.warmup(**case.build())
+    assert str(caught.value).startswith(case.says)
+
+
+def test_warmup_on_a_cpu_has_nothing_to_do() -> None:
+    assert qrita.warmup("cpu", torch.bfloat16) is None
+
+
 @pytest.mark.parametrize("case", [*WRONG_LOGITS, *WRONG_K, *WRONG_P])
 def test_a_right_out_is_not_written(case: Wrong) -> None:
     check(qrita.top_k_top_p, case, out=torch.full((2, 8), 7.0))
@@ -482,6 +504,7 @@ def test_every_error_in_the_module_has_a_case() -> None:
         qrita.top_k_top_p: [*WRONG_LOGITS, *WRONG_K, *WRONG_P, *WRONG_MASK_VALUE, *WRONG_OUT],
         qrita.top_k_top_p_: WRONG_IN_PLACE,
         qrita.candidates: WRONG_MAX_CANDIDATES,
+        lambda logits, **given: qrita.warmup(**given): WRONG_WARMUP,
     }
     reached = {raised_at(function, param.values[0]) for function, params in cases.items() for param in params}
     assert reached == raises

@@ -26,7 +26,9 @@ functions = pytest.mark.parametrize("name", FUNCTIONS)
 
 
 def test_all_public_names() -> None:
-    assert sorted(qrita.__all__) == ["Candidates", "__version__", "candidates", "top_k_top_p", "top_k_top_p_"]
+    assert sorted(qrita.__all__) == [
+        "Candidates", "__version__", "candidates", "top_k_top_p", "top_k_top_p_", "warmup",
+    ]  # fmt: skip
     assert all(hasattr(qrita, name) for name in qrita.__all__)
 
 
@@ -44,6 +46,7 @@ def test_the_package_is_marked_as_typed() -> None:
         ("top_k_top_p", "(logits, k=None, p=None, *, mask_value=-inf, out=None)"),
         ("top_k_top_p_", "(logits, k=None, p=None, *, mask_value=-inf)"),
         ("candidates", "(logits, k=None, p=None, *, max_candidates=None)"),
+        ("warmup", "(device, dtype=torch.float32)"),
     ],
 )
 def test_signature(name: str, expected: str) -> None:

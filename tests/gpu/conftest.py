@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 import torch
 
@@ -18,10 +16,9 @@ def engine() -> KernelEngine:
 
 
 @pytest.fixture
-def poisoned() -> Iterator[None]:
+def poisoned() -> None:
     """Free memory that holds garbage, so that workspace which a kernel reads before it writes shows."""
     blocks = [
         torch.full((size,), -0x55555556, dtype=torch.int32, device="cuda") for size in [1 << n for n in range(8, 26)]
     ]
     del blocks  # torch's allocator hands these out again, as they are
-    yield
