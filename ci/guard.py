@@ -1,6 +1,6 @@
 """Fail, with one sentence, unless a tox environment is defined and got the torch stack that it promises.
 
-python ci/guard.py ENVIRONMENT [STACK_FILE]
+python ci/guard.py ENVIRONMENT [FILE_OF_PINS ...]
 """
 
 from __future__ import annotations
@@ -10,24 +10,24 @@ import re
 import sys
 from pathlib import Path
 
-PROMISES = {"cpu": "CPU", "type": "CPU", "check": ""}
+PROMISES = {"cpu": "CPU", "interpreter": "CPU", "type": "CPU", "check": ""}
 """Environment to the build of torch that it runs on; "" is any."""
 STACK = ("torch", "triton", "triton-rocm", "pytorch-triton-rocm")
 """Distributions that are part of the stack: each is there, in the pinned version, if and only if it is pinned."""
 
 
-def main(environment: str, stack_file: str = "") -> str | None:
+def main(environment: str, *files: str) -> str | None:
     """What is wrong, or None."""
     if environment not in PROMISES:
         return f"tox.ini does not define the environment {environment!r}; `ci/tox list` shows those that it defines"
-    pinned = pins(Path(stack_file).read_text(encoding="utf-8"))
+    pinned = pins("\n".join(Path(file).read_text(encoding="utf-8") for file in files))
     for name in STACK:
         found, wanted = installed(name), pinned.get(name, set())
         # A pin without a label (2.13.0) takes any build (2.13.0+cpu): which one it is, is asked below.
         right = not wanted if found is None else bool({found, found.partition("+")[0]} & wanted)
         if not right:
             return (
-                f"environment {environment!r} has {name} {found or '(not installed)'}, but {stack_file} pins "
+                f"environment {environment!r} has {name} {found or '(not installed)'}, but {' and '.join(files)} pins "
                 f"{' or '.join(sorted(wanted)) or 'none'}; make it anew with `ci/tox -r -e {environment}`"
             )
     promised, build = PROMISES[environment], torch_build()

@@ -30,6 +30,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
 
 
+def pytest_configure(config: pytest.Config) -> None:
+    if config.getoption("--engine") == "interpreter":  # numpy computes lanes that a select discards, and says so
+        config.addinivalue_line("filterwarnings", "ignore:(overflow|invalid value) encountered:RuntimeWarning")
+
+
 def pytest_report_header(config: pytest.Config) -> list[str]:
     left_out = [f"qrita: {path}/ is not run: {reason}" for path, reason in _left_out(config).items()]
     return [f"qrita: engine {config.getoption('--engine')}, hypothesis profile {PROFILE}", *left_out]

@@ -7,7 +7,7 @@ a graph, and calls on two streams share nothing.
 from __future__ import annotations
 
 import struct
-from contextlib import nullcontext
+import threading
 from dataclasses import dataclass
 from typing import Any
 
@@ -89,9 +89,13 @@ class KernelEngine:
             return Candidates(indices, logits, call.cuts[2], call.masses[0], call.masses[1])
 
 
+_ONE_AT_A_TIME = threading.RLock()
+"""Triton's interpreter patches the language while it runs a kernel: threads have to take turns."""
+
+
 def _on(device: torch.device) -> Any:
     """Make the logits' device current: Triton launches on the current one."""
-    return torch.cuda.device(device) if device.type == "cuda" else nullcontext()
+    return torch.cuda.device(device) if device.type == "cuda" else _ONE_AT_A_TIME
 
 
 @dataclass(frozen=True)

@@ -57,6 +57,7 @@ def check_batch(subject: Subject, cases: Sequence[Case]) -> None:
 # --- searches on floats -----------------------------------------------------------------------------------------
 
 
+@pytest.mark.large
 def test_search_stops_early(subject: Subject) -> None:
     """log([0.9] + 100,000 times 1e-6): half of the tail is needed to reach 0.95."""
     case = recipe("peaked", 100_001, 6, p=NINETY_FIVE)
@@ -64,21 +65,25 @@ def test_search_stops_early(subject: Subject) -> None:
     assert case.answer.cut.mass >= NINETY_FIVE * case.answer.total
 
 
+@pytest.mark.large
 @pytest.mark.parametrize("p", [NINETY, NINETY_NINE])
 def test_search_resolution(subject: Subject, p: float) -> None:
     kept(subject, recipe("normal", 128_000, 300, p=p))
 
 
+@pytest.mark.large
 def test_peaked_row_with_a_long_tail(subject: Subject) -> None:
     kept(subject, recipe("peaked", 128_000, 6, p=fp32(0.9999)))
     kept(subject, recipe("peaked", 128_000, 5, p=fp32(0.9999)))
 
 
+@pytest.mark.large
 def test_estimate_replaces_the_maximum(subject: Subject) -> None:
     """N(0, 20): a handful of tokens carry nearly everything."""
     assert len(kept(subject, recipe("normal", 128_000, 2000, p=NINETY))) < 10
 
 
+@pytest.mark.large
 @pytest.mark.parametrize("level", [0, 1])
 @pytest.mark.parametrize(("k", "p"), [(50, None), (None, NINETY), (50, NINETY)])
 def test_statistics_from_the_first_block(subject: Subject, level: int, k: int | None, p: float | None) -> None:
@@ -154,6 +159,7 @@ def test_plus_infinity(subject: Subject, k: int | None, p: float | None, count: 
     assert 0 in chosen
 
 
+@pytest.mark.large
 @pytest.mark.parametrize("size", [1, 64, 65])
 def test_nan_at_any_batch_size(subject: Subject, size: int) -> None:
     logits = normal(1.0)
@@ -238,6 +244,7 @@ def test_offsets_of_more_than_31_bits(subject: Subject, stride: tuple[int, int])
     assert batches.masks_difference(rows, formats.raw(view)) is None
 
 
+@pytest.mark.large
 @pytest.mark.parametrize(("rows", "vocab"), [(65_537, 3), (65_537, 1), (1, 1), (3, 1)])
 def test_many_rows_and_one_token(subject: Subject, rows: int, vocab: int) -> None:
     """All rows are 0, 1, 2, ...: the greatest is the last."""
@@ -262,6 +269,7 @@ def test_empty(subject: Subject, shape: tuple[int, ...]) -> None:
 # --- answers that depend on something else than the row ----------------------------------------------------------
 
 
+@pytest.mark.large
 def test_batch_size_changes_the_answer(subject: Subject) -> None:
     """N(0, 2), V = 50,000, p = .99, alone and in a batch of 65."""
     case = row(normal(2.0, 50_000), None, NINETY_NINE)

@@ -4,24 +4,15 @@ from __future__ import annotations
 
 import pytest
 from hypothesis import given, settings
+from trying import check
 
 from qrita.testing import strategies
-from qrita.testing.properties import PROPERTIES, NotRun
-from qrita.testing.recipes import FAMILIES, Recipe, build, seeded
+from qrita.testing.properties import PROPERTIES
+from qrita.testing.recipes import FAMILIES, Recipe, seeded
 from qrita.testing.subjects import Subject
 
 SHORT = 300 if settings.get_current_profile_name() == "slice" else 4096
 """The longest of the short rows: of one tile where an engine takes a second for them."""
-
-FEW = settings(max_examples=max(4, settings.default.max_examples // 25))
-"""For rows as long as real vocabularies, of which one costs as much as a hundred short ones."""
-
-
-def check(name: str, subject: Subject, recipe: Recipe) -> None:
-    try:
-        PROPERTIES[name].check(subject, build(recipe))
-    except NotRun as reason:
-        pytest.skip(f"{name}: {reason}")
 
 
 @pytest.mark.parametrize("name", PROPERTIES)
@@ -37,13 +28,6 @@ def test_family(subject: Subject, family: str, data: strategies.st.DataObject) -
     recipe = data.draw(strategies.recipes(max_vocab=SHORT, families=(family,)))
     for name in ("cut", "mask", "candidates"):
         check(name, subject, recipe)
-
-
-@pytest.mark.parametrize("name", ["cut", "mask", "candidates", "batch", "permutation", "nested_in_k", "nested_in_p"])
-@FEW
-@given(recipe=strategies.recipes(min_vocab=30_000, max_vocab=131_072))
-def test_long_rows(subject: Subject, name: str, recipe: Recipe) -> None:
-    check(name, subject, recipe)
 
 
 def test_seeded_recipes(subject: Subject) -> None:

@@ -13,6 +13,8 @@ from qrita.testing.properties import PROPERTIES
 from qrita.testing.recipes import DTYPES, fp32
 from qrita.testing.subjects import Subject
 
+pytestmark = pytest.mark.large
+
 ROWS = Path(__file__).parents[1] / "data" / "smollm2_135m_logits_bf16.npz"
 
 

@@ -10,7 +10,6 @@ from torch import Tensor
 
 import qrita
 from qrita.kernels import emit, select_groups, select_rows, sigma, truncate, weight
-from qrita.pipeline import KernelEngine
 from qrita.torch_engine import weight_fraction
 
 DTYPES = (torch.float32, torch.bfloat16, torch.float16)
@@ -93,6 +92,21 @@ def test_graph_replay_with_changed_arguments(poisoned: None, dtype: torch.dtype)
         assert same(replayed, everything(x, k, p))
 
 
+def test_a_graph_outlives_larger_batches(poisoned: None) -> None:
+    """Captured for one row; then a larger batch runs eagerly; then the graph is replayed."""
+    x = rows(1, 40_000)
+    everything(x, 50, 0.9)
+    torch.cuda.synchronize()
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        captured = everything(x, 50, 0.9)
+    everything(rows(64, 60_000), None, 0.9)
+    x.copy_(rows(1, 40_000, seed=3))
+    graph.replay()
+    torch.cuda.synchronize()
+    assert same([part.clone() for part in captured], everything(x, 50, 0.9))
+
+
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
 def test_nothing_compiles_after_a_warm_up(dtype: torch.dtype) -> None:
     qrita.warmup("cuda", dtype)
@@ -126,10 +140,10 @@ def test_more_rows_than_a_grid_dimension() -> None:
     assert same(everything(x[-2:], 5, 0.9), [part[-2:] for part in everything(x, 5, 0.9)])
 
 
-def test_the_device_of_the_logits_is_used(engine: KernelEngine) -> None:
-    if torch.cuda.device_count() == 1:
-        pytest.skip("needs two GPUs")
-    x = rows(2, 5000).to("cuda:1")
+@pytest.mark.skipif(torch.cuda.device_count() < 2, reason="needs two GPUs")
+def test_the_device_of_the_logits_is_used() -> None:
+    """Device 0 is current, the logits are on another: launches and workspace follow the logits."""
+    x = rows(2, 5000)
     assert same(
-        [part.cpu() for part in everything(x, 5, 0.9)], [part.cpu() for part in everything(x.to("cuda:0"), 5, 0.9)]
+        [part.cpu() for part in everything(x.to("cuda:1"), 5, 0.9)], [part.cpu() for part in everything(x, 5, 0.9)]
     )
