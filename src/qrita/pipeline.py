@@ -144,11 +144,13 @@ class _Call:
     def select(self) -> None:
         """Fill the records, and the listing or the output where the call wants them."""
         if self.plan.truncation == "groups":
-            self._select_groups()
+            row_masses = self._select_groups()
         elif self.plan.truncation == "sigma":
-            self._select_sigma()
+            row_masses = self._select_sigma()
+        else:
+            row_masses = self.masses
         if not self._never_misses():
-            self._select_rows()
+            self._select_rows(row_masses)
 
     def emit(self) -> None:
         """Write the output of the rows that selection did not write."""
@@ -177,7 +179,7 @@ class _Call:
         certain = (isinstance(k, int) and k <= plan.keep) or self.problem.vocab <= plan.keep * plan.group
         return plan.truncation == "groups" and certain
 
-    def _select_groups(self) -> None:
+    def _select_groups(self) -> Tensor:
         plan, problem = self.plan, self.problem
         groups = -(-problem.vocab // plan.group)
         maxima = self._workspace(problem.rows, groups)
@@ -195,8 +197,9 @@ class _Call:
             **self.shape, GROUP=plan.group, GROUPS=plan.groups, KEEP=plan.keep, SPLITS=plans.MAX_SPLITS,
             num_warps=plan.select_warps,
         )  # fmt: skip
+        return row_masses
 
-    def _select_sigma(self) -> None:
+    def _select_sigma(self) -> Tensor:
         plan, problem = self.plan, self.problem
         above = self._workspace(problem.rows, plan.hold)
         found, floors, peaks = (self._workspace(problem.rows, plan.splits) for _ in range(3))
@@ -211,6 +214,7 @@ class _Call:
             self.cuts, self.masses, self.listing, problem.rows, problem.vocab, plan.splits, self.slots, self.wants,
             **self.shape, HOLD=plan.hold, SPLITS=plans.MAX_SPLITS, num_warps=plan.select_warps,
         )  # fmt: skip
+        return row_masses
 
     def _row_masses(self, peaks: Tensor) -> Tensor:
         """int64 [rows, splits], the parts of the whole rows' masses, where top-p without top-k needs them."""
@@ -231,14 +235,14 @@ class _Call:
         """Uninitialised memory of this call's own, from torch's allocator: safe to capture and to use on any stream."""
         return torch.empty((rows, columns), dtype=dtype, device=self.cuts.device)
 
-    def _select_rows(self) -> None:
+    def _select_rows(self, row_masses: Tensor) -> None:
         plan, problem = self.plan, self.problem
         programs = min(problem.rows, plan.programs)
         scratch = self._workspace(programs, plan.row_tile * stream.DEPTH.value)
         select_rows.select_rows_kernel[(programs,)](
-            *self.logits, *self.arguments, self.cuts, self.masses, self.listing, scratch, scratch.stride(0),
-            problem.rows, problem.vocab, self.slots, self.wants, int(plan.truncation != "none"),
-            **self.shape, TILE=plan.row_tile, num_warps=plan.row_warps,
+            *self.logits, *self.arguments, row_masses, self.cuts, self.masses, self.listing, scratch, scratch.stride(0),
+            problem.rows, problem.vocab, plan.splits, self.slots, self.wants, int(plan.truncation != "none"),
+            **self.shape, SPLITS=plans.MAX_SPLITS, TILE=plan.row_tile, num_warps=plan.row_warps,
         )  # fmt: skip
 
 

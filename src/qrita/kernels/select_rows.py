@@ -18,15 +18,19 @@ from qrita.kernels.select import (
     tokens_for,
 )
 from qrita.kernels.stream import row_bounds, row_mass_above, row_nth, row_search
+from qrita.kernels.truncate import total_of
 from qrita.kernels.weight import weights_of
 
 
 @triton.jit
 def cut_of_row(
-    base, column_stride, vocab, k, p, slots, wants, scratch,
+    base, column_stride, vocab, k, p, known_total, slots, wants, scratch,
     FORMAT: tl.constexpr, ALIGNED: tl.constexpr, TILE: tl.constexpr,
 ):  # fmt: skip
-    """(key, index, count, mass, total, list_key, list_index) of one row: `cut.cut_of` with passes for reductions."""
+    """(key, index, count, mass, total, list_key, list_index) of one row: `cut.cut_of` with passes for reductions.
+
+    `known_total` is the mass of the whole row where truncation has measured it, else 0.
+    """
     low, top, eligible = row_bounds(base, column_stride, vocab, FORMAT, ALIGNED, TILE)
     end = top.to(tl.int64) + 1
     reached = eligible.to(tl.int64)
@@ -37,14 +41,29 @@ def cut_of_row(
     quota = above * 0
     if (k > 0) & (k < eligible):
         key, _, above = row_search(
-            base, column_stride, vocab, top, low, end, reached, k.to(tl.int64), scratch, False, FORMAT, ALIGNED, TILE
+            base,
+            column_stride,
+            vocab,
+            top,
+            low,
+            end,
+            reached,
+            reached,
+            k.to(tl.int64),
+            scratch,
+            False,
+            FORMAT,
+            ALIGNED,
+            TILE,
         )
         quota = k - above
 
     mass = above * 0
     total = above * 0
     if (eligible > 0) & ((p != ONE) | ((wants & WANT_MASS) != 0)):
-        mass_above = row_mass_above(base, column_stride, vocab, top, key, FORMAT, ALIGNED, TILE)
+        mass_above = known_total
+        if (known_total == 0) | (k > 0):
+            mass_above = row_mass_above(base, column_stride, vocab, top, key, FORMAT, ALIGNED, TILE)
         each = tl.where(quota > 0, weights_of(key, top), 0)
         total = mass_above + quota * each
         mass = total
@@ -52,7 +71,20 @@ def cut_of_row(
             target = target_mass(p, total)
             if mass_above >= target:
                 key, mass_above, above = row_search(
-                    base, column_stride, vocab, top, key + 1, end, above, target, scratch, True, FORMAT, ALIGNED, TILE
+                    base,
+                    column_stride,
+                    vocab,
+                    top,
+                    key + 1,
+                    end,
+                    above,
+                    mass_above,
+                    target,
+                    scratch,
+                    True,
+                    FORMAT,
+                    ALIGNED,
+                    TILE,
                 )
                 each = weights_of(key, top)
             quota = tokens_for(target - mass_above, each)
@@ -69,7 +101,7 @@ def cut_of_row(
     if ((wants & WANT_LIST) != 0) & (count > slots):
         goal = slots.to(tl.int64)
         list_key, _, above = row_search(
-            base, column_stride, vocab, top, low, end, reached, goal, scratch, False, FORMAT, ALIGNED, TILE
+            base, column_stride, vocab, top, low, end, reached, reached, goal, scratch, False, FORMAT, ALIGNED, TILE
         )
         list_last = row_nth(base, column_stride, vocab, list_key, goal - above, FORMAT, ALIGNED, TILE)
     return key, last, count, mass, total, list_key, list_last
@@ -79,8 +111,9 @@ def cut_of_row(
 def select_rows_kernel(
     logits, row_stride: tl.int64, column_stride: tl.int64,
     k_words, k_stride: tl.int64, k_kind, k_scalar, p_words, p_halves, p_stride: tl.int64, p_kind, p_scalar,
-    cuts, masses, listing, scratch, scratch_stride: tl.int64, rows, vocab, slots, wants, truncated,
-    FORMAT: tl.constexpr, ALIGNED: tl.constexpr, TILE: tl.constexpr,
+    row_masses, cuts, masses, listing, scratch, scratch_stride: tl.int64,
+    rows, vocab, splits, slots, wants, truncated,
+    FORMAT: tl.constexpr, ALIGNED: tl.constexpr, SPLITS: tl.constexpr, TILE: tl.constexpr,
 ):  # fmt: skip
     """A persistent grid over rows: writes the records and, where wanted, listing [rows, slots].
 
@@ -95,9 +128,12 @@ def select_rows_kernel(
         if state == MISSED:
             k = top_k(k_words, k_stride, k_kind, k_scalar, row, vocab)
             p = top_p(p_words, p_halves, p_stride, p_kind, p_scalar, row)
+            known_total = row * 0
+            if (truncated != 0) & (k == 0) & (p != ONE):
+                known_total = total_of(row_masses, row, splits, SPLITS)
             base = row_start(logits, row, row_stride, ALIGNED)
             key, last, count, mass, total, list_key, list_last = cut_of_row(
-                base, column_stride, vocab, k, p, slots, wants, scratch, FORMAT, ALIGNED, TILE
+                base, column_stride, vocab, k, p, known_total, slots, wants, scratch, FORMAT, ALIGNED, TILE
             )
             if (wants & WANT_LIST) != 0:
                 done = 0

@@ -11,7 +11,7 @@ import triton.language as tl
 
 from qrita.kernels.order import HIGHEST, INELIGIBLE
 from qrita.kernels.rows import load_keys
-from qrita.kernels.search import PIVOTS, measure, search
+from qrita.kernels.search import PIVOTS, bounds, measure, search
 
 DEPTH = tl.constexpr(4)
 """Keys of the bracket that each lane of a tile may collect."""
@@ -89,20 +89,52 @@ def row_collect(
 
 
 @triton.jit
-def row_search(
-    base, column_stride, vocab, top, low, high, reached, goal, scratch, MASS: tl.constexpr, FORMAT: tl.constexpr,
+def guess_bracket(
+    base, column_stride, vocab, top, low, high, measured, goal, MASS: tl.constexpr, FORMAT: tl.constexpr,
     ALIGNED: tl.constexpr, TILE: tl.constexpr
+):  # fmt: skip
+    """int64 [PIVOTS] within [low, high]: where a sample of the row says that the answer lies, evenly spaced.
+
+    `measured` is the measure of the keys at or above `low`. The sample is spread over the row. Its share of the goal,
+    give or take a sixteenth, is found in it exactly; the float ratio decides nothing but where to look first.
+    """
+    step = tl.maximum(vocab // TILE, 1)
+    keys = load_keys(base, tl.arange(0, TILE) * step, column_stride, vocab, FORMAT, ALIGNED)
+    keys = tl.where(keys >= low, keys, INELIGIBLE)
+    all_of_it = tl.sum(measure(keys, top, MASS), 0).to(tl.int64)
+    near = low
+    far = high
+    if all_of_it > 0:
+        share = (goal.to(tl.float32) / measured.to(tl.float32)) * all_of_it.to(tl.float32)
+        least, _, _ = bounds(keys)
+        more = tl.minimum(tl.maximum((share * 1.0625).to(tl.int64) + 1, 1), all_of_it)
+        less = tl.minimum(tl.maximum((share * 0.9375).to(tl.int64), 1), all_of_it)
+        first, _ = search(keys, top, least, top.to(tl.int64) + 1, more, 0, MASS)
+        last, _ = search(keys, top, least, top.to(tl.int64) + 1, less, 0, MASS)
+        near = tl.maximum(first.to(tl.int64), low)
+        far = tl.minimum(last.to(tl.int64) + 1, high)
+    return near + (far - near) * tl.arange(0, PIVOTS) // (PIVOTS - 1)
+
+
+@triton.jit
+def row_search(
+    base, column_stride, vocab, top, low, high, reached, measured, goal, scratch, MASS: tl.constexpr,
+    FORMAT: tl.constexpr, ALIGNED: tl.constexpr, TILE: tl.constexpr
 ):  # fmt: skip
     """(key, above, count): `search.search` of a row, and how many keys are above `key`.
 
-    `reached` is the number of keys at or above `low`. A vector of pivots has four lanes and all are put to use here: a
-    round leaves a fifth of the bracket, until its population fits a tile, or it holds one key.
+    `reached` and `measured` are the number and the measure of the keys at or above `low`. The first pivots come from a
+    sample. A vector of pivots has four lanes and all are put to use here: a later round leaves a fifth of the bracket,
+    until its population fits a tile, or it holds one key.
     """
     low = low.to(tl.int64)
     high = high.to(tl.int64)
     key = INELIGIBLE
     above, count = goal * 0, goal * 0
     fits_at = goal * 0 + TILE // 4  # of 2048 lanes with 512 keys among them, one holds more than 4 in 1 % of cases
+    pivots = low + (high - low) * (tl.arange(0, PIVOTS) + 1) // (PIVOTS + 1)
+    if reached > fits_at:
+        pivots = guess_bracket(base, column_stride, vocab, top, low, high, measured, goal, MASS, FORMAT, ALIGNED, TILE)
     settled = False
     while not settled:
         if reached - count <= fits_at:
@@ -114,16 +146,16 @@ def row_search(
             fits_at = tl.where(fits, fits_at, fits_at // 4)
             settled = fits
         else:
-            pivots = (low + (high - low) * (tl.arange(0, PIVOTS) + 1) // (PIVOTS + 1)).to(tl.int32)
-            amount, at = row_tally(base, column_stride, vocab, top, pivots, MASS, FORMAT, ALIGNED, TILE)
+            amount, at = row_tally(base, column_stride, vocab, top, pivots.to(tl.int32), MASS, FORMAT, ALIGNED, TILE)
             reaches = amount >= goal
             reached = tl.min(tl.where(reaches, at, reached), 0)
             above = tl.max(tl.where(reaches, above, amount), 0)
             count = tl.max(tl.where(reaches, count, at), 0)
-            low = tl.max(tl.where(reaches, pivots.to(tl.int64), low), 0)
-            high = tl.min(tl.where(reaches, high, pivots.to(tl.int64)), 0)
+            low = tl.max(tl.where(reaches, pivots, low), 0)
+            high = tl.min(tl.where(reaches, high, pivots), 0)
             key = low.to(tl.int32)
             settled = high - low == 1
+            pivots = low + (high - low) * (tl.arange(0, PIVOTS) + 1) // (PIVOTS + 1)
     return key, above, count
 
 
