@@ -143,7 +143,7 @@ def _top_k(k: SupportsIndex | Tensor | None, logits: Tensor) -> int | Tensor | N
     if k is None:
         return None
     if isinstance(k, Tensor):
-        return _per_row("k", k, _K_DTYPES, logits)
+        return _per_row("k", k, _K_DTYPES, logits).resolve_neg()
     value = _integer("k", k, "None, an int, or an int32 or int64 tensor [batch]")
     return value if 0 < value < logits.shape[1] else None
 

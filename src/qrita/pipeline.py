@@ -76,6 +76,8 @@ class KernelEngine:
             call = _Call.of(problem, self.plan_for(problem), wants=wants, out=out, mask_value=mask_value)
             call.select()
             call.emit()
+        if not out.is_inference():  # kernels write behind torch's back: autograd is told, as it is of any other write
+            torch.autograd.graph.increment_version(out)
 
     def candidates(self, problem: Problem, max_candidates: int) -> Candidates:
         """The kept tokens in order."""

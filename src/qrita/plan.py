@@ -12,6 +12,11 @@ from qrita.records import Problem
 MAX_SPLITS = 64
 """Programs that may share a row in the kernels that stream it."""
 
+MAX_GROUPS = 16384
+"""Groups of a row that selection can count: two counts share a word of its scan."""
+
+TRUNCATIONS = ("groups", "sigma", "none")
+
 LIST_IN_KERNEL = 2048
 """Candidate slots up to which the kernels order the list; above it torch's sort does."""
 
@@ -49,6 +54,30 @@ class Plan:
     programs: int
     origin: str
 
+    def __post_init__(self) -> None:
+        """Refuse what no kernel can run.
+
+        Raises:
+            ValueError: names the field.
+        """
+        powers = ("group", "groups", "keep", "sample", "hold", "tile", "row_tile", "warps", "select_warps", "row_warps")
+        for name in powers:
+            value = getattr(self, name)
+            if value < 1 or value & (value - 1):
+                raise ValueError(f"plan: {name}={value}: expected a power of two")
+        limits = (("keep", 2, MAX_GROUPS), ("groups", 1, MAX_GROUPS), ("sample", 32, 2**20), ("splits", 1, MAX_SPLITS))
+        for name, low, high in (*limits, ("programs", 1, 2**31 - 1)):
+            value = getattr(self, name)
+            if not low <= value <= high:
+                raise ValueError(f"plan: {name}={value}: expected {low} to {high}")
+        if self.truncation not in TRUNCATIONS:
+            raise ValueError(f"plan: truncation={self.truncation!r}: expected one of {', '.join(TRUNCATIONS)}")
+        if self.tile % self.group or self.hold < self.splits:
+            raise ValueError(
+                f"plan: tile={self.tile}, group={self.group}, hold={self.hold}, splits={self.splits}: expected tiles of "
+                "whole groups, and a slot to hold for each split"
+            )
+
 
 def choose(problem: Problem, device: Device) -> Plan:
     """The plan for a problem on a device. Pure: equal shapes and an equal k give equal plans.
@@ -81,12 +110,12 @@ def choose(problem: Problem, device: Device) -> Plan:
 
 def forced(problem: Problem, device: Device) -> dict[str, Plan]:
     """Plans that differ from the chosen one in every way that a plan can, for tests. The answer may not change."""
-    plan = choose(problem, device)
+    plan, vocab = choose(problem, device), problem.vocab
     return {
         "chosen": plan,
         "sigma": replace(plan, truncation="sigma"),
         "none": replace(plan, truncation="none"),
-        "narrow": replace(plan, truncation="groups", group=16, groups=32768, keep=16, tile=512, row_tile=256),
+        "narrow": replace(plan, group=16 if vocab <= 16 * plan.groups else plan.group, keep=16, tile=512, row_tile=256),
         "one program a row": replace(plan, splits=1),
         "many programs a row": replace(plan, splits=MAX_SPLITS),
         "one program for all rows": replace(plan, programs=1),

@@ -82,3 +82,23 @@ def test_cuda_devices(monkeypatch: pytest.MonkeyPatch, no_cache: None) -> None:
     monkeypatch.setattr(torch.version, "hip", None)
     monkeypatch.setattr(torch.cuda, "get_device_properties", lambda index: properties)
     assert devices.of(torch.device("cuda", 0)) == H200
+
+
+WRONG = [
+    ("group", 48, "group=48: expected a power of two"),
+    ("keep", 1, "keep=1: expected 2 to 16384"),
+    ("sample", 16, "sample=16: expected 32"),
+    ("groups", 32_768, "groups=32768: expected 1 to 16384"),
+    ("splits", 65, "splits=65: expected 1 to 64"),
+    ("programs", 0, "programs=0: expected 1"),
+    ("truncation", "guess", "truncation='guess': expected one of groups, sigma, none"),
+    ("hold", 1, "hold=1, splits="),
+    ("group", 4096, "tile=2048, group=4096"),
+]
+
+
+@pytest.mark.parametrize(("field", "value", "says"), WRONG)
+def test_an_impossible_plan_is_refused(field: str, value: object, says: str) -> None:
+    plan = plans.choose(problem(1, 128_256), H200)
+    with pytest.raises(ValueError, match=f"^plan: .*{says}"):
+        replace(plan, **{field: value})

@@ -1,6 +1,7 @@
 """The hypothesis strategies: every family and every edge can be drawn, and what is drawn shrinks to little.
 
-How little depends on hypothesis's version, so the bounds are wider than what the pinned one reaches.
+How little depends on hypothesis's version, and on constants that it finds in modules under test but not in installed
+ones, so the bounds are wider than what is reached here.
 """
 
 from __future__ import annotations
@@ -50,13 +51,13 @@ def _tied_at_the_cut(recipe: Recipe) -> bool:
 def test_a_tie_cut_by_k_shrinks() -> None:
     recipe = minimal(lambda recipe: recipe.p is None and _tied_at_the_cut(recipe))
     assert recipe.vocab <= SMALL
-    assert len(recipe.planted) + len(recipe.ties) <= 1
+    assert len(recipe.planted) + len(recipe.ties) <= 2
 
 
 def test_a_tie_cut_by_p_shrinks() -> None:
     recipe = minimal(lambda recipe: recipe.k is None and _tied_at_the_cut(recipe))
     assert recipe.vocab <= SMALL
-    assert len(recipe.planted) + len(recipe.ties) <= 1
+    assert len(recipe.planted) + len(recipe.ties) <= 2
 
 
 def test_a_planted_tie_shrinks() -> None:

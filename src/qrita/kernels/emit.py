@@ -15,7 +15,7 @@ from qrita.kernels.truncate import minus_infinity, tiles_of
 def mask_kernel(
     logits, row_stride: tl.int64, column_stride: tl.int64,
     out, out_row_stride: tl.int64, out_column_stride: tl.int64,
-    cuts, rows, vocab, splits, fill,
+    cuts, rows: tl.int64, vocab, splits, fill,
     FORMAT: tl.constexpr, ALIGNED: tl.constexpr, TILE: tl.constexpr,
 ):  # fmt: skip
     """One program a (row, split): kept words are copied, -inf stays, the rest becomes `fill`. In place or not."""
@@ -41,7 +41,7 @@ def mask_kernel(
 
 @entry
 def list_kernel(
-    logits, row_stride: tl.int64, column_stride: tl.int64, cuts, listing, indices, values, rows, vocab, slots,
+    logits, row_stride: tl.int64, column_stride: tl.int64, cuts, listing, indices, values, rows: tl.int64, vocab, slots,
     FORMAT: tl.constexpr, ALIGNED: tl.constexpr, BLOCK: tl.constexpr,
 ):  # fmt: skip
     """One program a row: the listed tokens into their places, indices and values [rows, slots]; -1 and -inf past them.

@@ -55,7 +55,8 @@ def search(keys, top, low, high, goal, enough, MASS: tl.constexpr):
 
     It stops early where a pivot reaches the goal with a measure of at most `enough` (0: only the exact answer will do);
     then `key` is the least key at or above that pivot. A round leaves a quarter of the bracket, so there are 17 at
-    most, and most often far fewer.
+    most, and most often far fewer. A bracket of one key settles whatever the tallies say: where another stream changes
+    the logits under a running kernel, the answer is lost, but the kernel ends.
     """
     amounts = measure(keys, top, MASS)
     settled = 0
@@ -64,11 +65,12 @@ def search(keys, top, low, high, goal, enough, MASS: tl.constexpr):
     low = low.to(tl.int64)
     high = high.to(tl.int64)
     while settled == 0:
+        narrowest = high - low <= 1
         pivots = (low + ((high - low) * tl.arange(0, PIVOTS) >> 2)).to(tl.int32)
         amount, least, same = tally(keys, amounts, pivots)
         reaches = amount >= goal
         settles = reaches & ((amount - same < goal) | (amount <= enough))
-        settled = tl.max(settles.to(tl.int32), 0)
+        settled = tl.maximum(tl.max(settles.to(tl.int32), 0), narrowest.to(tl.int32))
         key = tl.max(tl.where(settles, least, INELIGIBLE), 0)
         above = tl.max(tl.where(settles & (least == key), amount - same, 0).to(tl.int64), 0)
         low = tl.max(tl.where(reaches, pivots, INELIGIBLE).to(tl.int64), 0)

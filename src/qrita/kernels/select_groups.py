@@ -56,7 +56,7 @@ def select_groups_kernel(
     out, out_row_stride: tl.int64, out_column_stride: tl.int64,
     k_words, k_stride: tl.int64, k_kind, k_scalar, p_words, p_halves, p_stride: tl.int64, p_kind, p_scalar,
     maxima, row_masses, chosen, cuts, masses, listing,
-    rows, vocab, groups, splits, slots, wants,
+    rows: tl.int64, vocab, groups, splits, slots, wants,
     FORMAT: tl.constexpr, ALIGNED: tl.constexpr, GROUP: tl.constexpr, GROUPS: tl.constexpr, KEEP: tl.constexpr,
     SPLITS: tl.constexpr,
 ):  # fmt: skip

@@ -112,7 +112,7 @@ def select_rows_kernel(
     logits, row_stride: tl.int64, column_stride: tl.int64,
     k_words, k_stride: tl.int64, k_kind, k_scalar, p_words, p_halves, p_stride: tl.int64, p_kind, p_scalar,
     row_masses, cuts, masses, listing, scratch, scratch_stride: tl.int64,
-    rows, vocab, splits, slots, wants, truncated,
+    rows: tl.int64, vocab, splits, slots, wants, truncated,
     FORMAT: tl.constexpr, ALIGNED: tl.constexpr, SPLITS: tl.constexpr, TILE: tl.constexpr,
 ):  # fmt: skip
     """A persistent grid over rows: writes the records and, where wanted, listing [rows, slots].

@@ -64,7 +64,7 @@ def sigma_kernel(
     logits, row_stride: tl.int64, column_stride: tl.int64,
     out, out_row_stride: tl.int64, out_column_stride: tl.int64,
     k_words, k_stride: tl.int64, k_kind, k_scalar,
-    above, found, floors, peaks, rows, vocab, splits, fill, blanks,
+    above, found, floors, peaks, rows: tl.int64, vocab, splits, fill, blanks,
     FORMAT: tl.constexpr, ALIGNED: tl.constexpr, SAMPLE: tl.constexpr, HOLD: tl.constexpr, TILE: tl.constexpr,
 ):  # fmt: skip
     """One program a (row, split): the tokens at or above the row's floor, in token order, in the split's own segment.
@@ -109,7 +109,7 @@ def select_sigma_kernel(
     out, out_row_stride: tl.int64, out_column_stride: tl.int64,
     k_words, k_stride: tl.int64, k_kind, k_scalar, p_words, p_halves, p_stride: tl.int64, p_kind, p_scalar,
     above, found, floors, row_masses, cuts, masses, listing,
-    rows, vocab, splits, slots, wants,
+    rows: tl.int64, vocab, splits, slots, wants,
     FORMAT: tl.constexpr, ALIGNED: tl.constexpr, HOLD: tl.constexpr, SPLITS: tl.constexpr,
 ):  # fmt: skip
     """A persistent grid over rows: the records, and what else the call wants, of those where the guess hits."""

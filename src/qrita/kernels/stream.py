@@ -154,7 +154,7 @@ def row_search(
             low = tl.max(tl.where(reaches, pivots, low), 0)
             high = tl.min(tl.where(reaches, high, pivots), 0)
             key = low.to(tl.int32)
-            settled = high - low == 1
+            settled = high - low <= 1
             pivots = low + (high - low) * (tl.arange(0, PIVOTS) + 1) // (PIVOTS + 1)
     return key, above, count
 
