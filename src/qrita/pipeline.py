@@ -6,7 +6,6 @@ a graph, and calls on two streams share nothing.
 
 from __future__ import annotations
 
-import struct
 import threading
 from dataclasses import dataclass
 from typing import Any
@@ -15,24 +14,13 @@ import torch
 from torch import Tensor
 
 from qrita import device as devices
+from qrita import passing, rounding
 from qrita import plan as plans
-from qrita import rounding
 from qrita.arguments import MAX_VOCAB
-from qrita.kernels import emit, rows, select, select_groups, select_rows, sigma, stream, truncate
+from qrita.kernels import emit, select, select_groups, select_rows, sigma, stream, truncate
 from qrita.plan import Plan
 from qrita.records import Candidates, Cuts, Problem
 from qrita.torch_engine import signed_keys, widened_bits
-
-_FORMATS = {torch.float32: "fp32", torch.bfloat16: "bf16", torch.float16: "fp16"}
-_WORDS = {torch.float32: torch.int32, torch.bfloat16: torch.int16, torch.float16: torch.int16}
-_KINDS = {  # how kernels are told to read k and p
-    torch.int32: rows.INT32.value,
-    torch.int64: rows.INT64.value,
-    torch.float32: rows.FLOAT32.value,
-    torch.float64: rows.FLOAT64.value,
-    torch.bfloat16: rows.BFLOAT16.value,
-    torch.float16: rows.FLOAT16.value,
-}
 
 
 @dataclass(frozen=True)
@@ -135,9 +123,13 @@ class _Call:
             slots=slots,
             fill=rounding.pattern(mask_value, dtype),
             out=out,
-            logits=_rows(logits),
-            arguments=(*_k_arguments(problem.k, cuts), *_p_arguments(problem.p, cuts)),
-            shape={"FORMAT": _FORMATS[dtype], "ALIGNED": _aligned(logits) and _aligned(out), "enable_fp_fusion": False},
+            logits=passing.strided(logits),
+            arguments=(*passing.k_arguments(problem.k, cuts), *passing.p_arguments(problem.p, cuts)),
+            shape={
+                "FORMAT": passing.FORMATS[dtype],
+                "ALIGNED": passing.aligned(logits) and passing.aligned(out),
+                "enable_fp_fusion": False,
+            },
             cuts=cuts,
             masses=torch.empty((2, count), dtype=torch.int64, device=device),
             listing=torch.empty((count, listed), dtype=torch.int32, device=device),
@@ -160,7 +152,7 @@ class _Call:
             return
         plan, problem = self.plan, self.problem
         emit.mask_kernel[(problem.rows * plan.splits,)](
-            *self.logits, *_rows(self.out), self.cuts, problem.rows, problem.vocab, plan.splits, self.fill,
+            *self.logits, *passing.strided(self.out), self.cuts, problem.rows, problem.vocab, plan.splits, self.fill,
             **self.shape, TILE=plan.tile, num_warps=plan.warps,
         )  # fmt: skip
 
@@ -170,7 +162,7 @@ class _Call:
         indices = torch.empty((problem.rows, self.slots), dtype=torch.int32, device=logits.device)
         values = torch.empty((problem.rows, self.slots), dtype=logits.dtype, device=logits.device)
         emit.list_kernel[(problem.rows,)](
-            *self.logits, self.cuts, self.listing, indices, values.view(_WORDS[logits.dtype]),
+            *self.logits, self.cuts, self.listing, indices, values.view(passing.WORDS[logits.dtype]),
             problem.rows, problem.vocab, self.slots, **self.shape, BLOCK=64, num_warps=self.plan.warps,
         )  # fmt: skip
         return indices, values
@@ -187,13 +179,13 @@ class _Call:
         maxima = self._workspace(problem.rows, groups)
         peaks = self._workspace(problem.rows, plan.splits)
         truncate.group_maxima_kernel[(problem.rows * plan.splits,)](
-            *self.logits, *_rows(self.out), maxima, peaks,
+            *self.logits, *passing.strided(self.out), maxima, peaks,
             problem.vocab, groups, plan.splits, self.fill, self._blanks(),
             **self.shape, GROUP=plan.group, TILE=plan.tile, num_warps=plan.warps,
         )  # fmt: skip
         row_masses = self._row_masses(peaks)
         select_groups.select_groups_kernel[(min(problem.rows, plan.programs),)](
-            *self.logits, *_rows(self.out), *self.arguments, maxima, row_masses,
+            *self.logits, *passing.strided(self.out), *self.arguments, maxima, row_masses,
             self._workspace(problem.rows, plan.keep), self.cuts, self.masses, self.listing,
             problem.rows, problem.vocab, groups, plan.splits, self.slots, self.wants,
             **self.shape, GROUP=plan.group, GROUPS=plan.groups, KEEP=plan.keep, SPLITS=plans.MAX_SPLITS,
@@ -206,13 +198,13 @@ class _Call:
         above = self._workspace(problem.rows, plan.hold)
         found, floors, peaks = (self._workspace(problem.rows, plan.splits) for _ in range(3))
         sigma.sigma_kernel[(problem.rows * plan.splits,)](
-            *self.logits, *_rows(self.out), *self.arguments[:4], above, found, floors, peaks,
+            *self.logits, *passing.strided(self.out), *self.arguments[:4], above, found, floors, peaks,
             problem.rows, problem.vocab, plan.splits, self.fill, self._blanks(),
             **self.shape, SAMPLE=plan.sample, HOLD=plan.hold, TILE=plan.tile, num_warps=plan.warps,
         )  # fmt: skip
         row_masses = self._row_masses(peaks)
         sigma.select_sigma_kernel[(min(problem.rows, plan.programs),)](
-            *self.logits, *_rows(self.out), *self.arguments, above, found, floors, row_masses,
+            *self.logits, *passing.strided(self.out), *self.arguments, above, found, floors, row_masses,
             self.cuts, self.masses, self.listing, problem.rows, problem.vocab, plan.splits, self.slots, self.wants,
             **self.shape, HOLD=plan.hold, SPLITS=plans.MAX_SPLITS, num_warps=plan.select_warps,
         )  # fmt: skip
@@ -246,41 +238,6 @@ class _Call:
             problem.rows, problem.vocab, plan.splits, self.slots, self.wants, int(plan.truncation != "none"),
             **self.shape, SPLITS=plans.MAX_SPLITS, TILE=plan.row_tile, num_warps=plan.row_warps,
         )  # fmt: skip
-
-
-def _rows(x: Tensor) -> tuple[Tensor, int, int]:
-    """A [rows, vocab] tensor as kernels take it: raw words, and strides in elements."""
-    return x.view(_WORDS[x.dtype]), x.stride(0), x.stride(1)
-
-
-def _aligned(x: Tensor) -> bool:
-    """Whether 16-byte accesses fit: contiguous columns, rows that start on 16 bytes, and a multiple of 8 of them."""
-    pitched = x.shape[0] == 1 or x.stride(0) * x.element_size() % 16 == 0
-    return x.data_ptr() % 16 == 0 and pitched and x.stride(1) == 1 and x.shape[1] % 8 == 0
-
-
-def _k_arguments(k: int | Tensor | None, unused: Tensor) -> tuple[Any, ...]:
-    """k as kernels take it: (words, stride, kind, scalar); `unused` stands in where there is nothing to point to."""
-    if isinstance(k, Tensor):
-        return _words(k, torch.int32), k.stride(0), _KINDS[k.dtype], 0
-    return unused, 0, rows.SCALAR.value, k or 0
-
-
-def _p_arguments(p: float | Tensor | None, unused: Tensor) -> tuple[Any, ...]:
-    """p as kernels take it: (32-bit words, 16-bit words, stride, kind, scalar bits); the kind says which to read."""
-    halves = unused.view(torch.int16)
-    if isinstance(p, Tensor):
-        if p.element_size() == 2:
-            return unused, _words(p, torch.int16), p.stride(0), _KINDS[p.dtype], 0
-        return _words(p, torch.int32), halves, p.stride(0), _KINDS[p.dtype], 0
-    bits = rows.ONE.value if p is None else struct.unpack("<i", struct.pack("<f", p))[0]
-    return unused, halves, 0, rows.SCALAR.value, bits
-
-
-def _words(x: Tensor, word: torch.dtype) -> Tensor:
-    """A tensor of `word` at the address of x, [1]: what a kernel needs to read x, of any dtype and stride, as words."""
-    offset = x.storage_offset() * x.element_size() // word.itemsize
-    return torch.empty(0, dtype=word, device=x.device).set_(x.untyped_storage(), offset, (1,), (1,))
 
 
 def _sorted_candidates(problem: Problem, cuts: Cuts, slots: int) -> Candidates:

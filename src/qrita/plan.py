@@ -74,8 +74,8 @@ class Plan:
             raise ValueError(f"plan: truncation={self.truncation!r}: expected one of {', '.join(TRUNCATIONS)}")
         if self.tile % self.group or self.hold < self.splits:
             raise ValueError(
-                f"plan: tile={self.tile}, group={self.group}, hold={self.hold}, splits={self.splits}: expected tiles of "
-                "whole groups, and a slot to hold for each split"
+                f"plan: tile={self.tile}, group={self.group}, hold={self.hold}, splits={self.splits}: expected tiles "
+                "of whole groups, and a slot to hold for each split"
             )
 
 
