@@ -15,6 +15,8 @@ PROMISES = {"cpu": "CPU", "interpreter": "CPU", "type": "CPU", "check": ""}
 STACK = ("torch", "triton", "triton-rocm", "pytorch-triton-rocm")
 """Distributions that are part of the stack: each is there, in the pinned version, if and only if it is pinned."""
 
+ANEW = "make it anew: run the same ci/tox again with -r, which asks the right wheel folder"
+
 
 def main(environment: str, *files: str) -> str | None:
     """What is wrong, or None."""
@@ -28,14 +30,11 @@ def main(environment: str, *files: str) -> str | None:
         if not right:
             return (
                 f"environment {environment!r} has {name} {found or '(not installed)'}, but {' and '.join(files)} pins "
-                f"{' or '.join(sorted(wanted)) or 'none'}; make it anew with `ci/tox -r -e {environment}`"
+                f"{' or '.join(sorted(wanted)) or 'none'}; {ANEW}"
             )
     promised, build = PROMISES[environment], torch_build()
     if not build.startswith(promised):
-        return (
-            f"environment {environment!r} promises a {promised} build of torch, but got {build}; "
-            f"make it anew with `ci/tox -r -e {environment}`, which asks the right wheel folder"
-        )
+        return f"environment {environment!r} promises a {promised} build of torch, but got {build}; {ANEW}"
     return None
 
 

@@ -36,7 +36,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_report_header(config: pytest.Config) -> list[str]:
-    left_out = [f"qrita: {path}/ is not run: {reason}" for path, reason in _left_out(config).items()]
+    left_out = [f"qrita: {path} is not run: {reason}" for path, reason in _left_out(config).items()]
     return [f"qrita: engine {config.getoption('--engine')}, hypothesis profile {PROFILE}", *left_out]
 
 

@@ -34,7 +34,7 @@ def named(text: str) -> list[Named]:
 
 def table(heading: str) -> list[list[str]]:
     """The cells of the rows below a heading."""
-    section = SEMANTICS.split(f"\n## {heading}\n")[1].split("\n## ")[0]
+    section = SEMANTICS.split(f"\n### {heading}\n")[1].split("\n### ")[0]
     lines = [line for line in section.splitlines() if line.startswith("| ")]
     return [[cell.strip() for cell in line.strip("|").split("|")] for line in lines[1:]]
 

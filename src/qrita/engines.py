@@ -64,6 +64,8 @@ def named(name: str) -> Engine:
         return TorchEngine()
     if name not in NAMES:
         raise ValueError(f"engine={name!r}: expected one of {', '.join(map(repr, NAMES))}")
+    if name == "triton" and (lack := _lack_of_gpu()):
+        raise RuntimeError(f"engine='triton': {lack}")
     if name == "interpreter" and "triton" not in sys.modules:
         os.environ["TRITON_INTERPRET"] = "1"  # Triton reads it when it is imported
     try:
@@ -72,24 +74,31 @@ def named(name: str) -> Engine:
     except ImportError as error:
         raise RuntimeError(
             f"engine={name!r} needs Triton, which torch's CUDA and ROCm builds bring: {error}. "
-            "Beside a CPU build of torch, install qrita[cpu-triton]"
+            "Beside a CPU build of torch: `pip install '.[cpu-triton]'` in a clone"
         ) from error
     if device.interpreting() != (name == "interpreter"):
         raise RuntimeError(
             f"engine={name!r}: TRITON_INTERPRET decides, once for a process, whether kernels are compiled or "
             f"interpreted; expected it {'set to 1' if name == 'interpreter' else 'unset'} before Triton is imported"
         )
-    if name == "triton" and not torch.cuda.is_available():
-        raise RuntimeError(
-            "engine='triton': torch sees no GPU; expected a CUDA or ROCm device and a torch build for it"
-        )
     return KernelEngine(name)
+
+
+def _lack_of_gpu() -> str:
+    """What keeps torch from a GPU here, and what to do; "" where nothing does."""
+    if torch.version.cuda is None and torch.version.hip is None:
+        return f"torch {torch.__version__} is a CPU build; install a CUDA or ROCm build of torch"
+    if not torch.cuda.is_available():
+        return f"torch {torch.__version__} sees no GPU; expected one, with a driver that suits this build of torch"
+    return ""
 
 
 def warm(device: torch.device, dtype: torch.dtype) -> None:
     """Prepare the engine that logits on `device` get; see `qrita.warmup`."""
     if device.type == "cuda":
-        named("triton")  # says what is missing
+        if lack := _lack_of_gpu():
+            raise RuntimeError(f"device={str(device)!r}: {lack}")
+        named("triton")  # says what else is missing
         from qrita.warming import warm as warm_kernels
 
         warm_kernels(device, dtype)
