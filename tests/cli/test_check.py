@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from qrita.cli import check as options
 from qrita.cli import checking, main, schedule, verdict
 from qrita.cli.findings import Finding
 from qrita.cli.schedule import CORE, TURNS, Stage, Trial
@@ -116,6 +117,11 @@ def test_wrong_answers(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> No
     ]
     found = json.loads((tmp_path / "verdict.json").read_text(encoding="utf-8"))
     assert (found["verdict"], len(found["failures"]), found["parts"][1]["failed"]) == ("failed", 3, 2)
+    assert [failure["case"] for failure in found["failures"]] == [
+        json.loads(file.read_text(encoding="utf-8"))["case"] for file in records
+    ]
+    failure = json.dumps(found["failures"][1])  # it is a case for replay, as a file of --failures is
+    assert main(["replay", "--engine", "planted_engines:OneMore", failure]) == 1
     for file in records[1:]:
         assert main(["replay", "--engine", "planted_engines:OneMore", str(file)]) == 1
         assert main(["replay", "--engine", "planted_engines:Right", str(file)]) == 0
@@ -127,6 +133,15 @@ def test_an_engine_that_raises(capsys: pytest.CaptureFixture[str]) -> None:
     out = capsys.readouterr().out
     assert "FAILED 1: candidates (raised)\n  candidates: RuntimeError: no room for 1 candidates\n  replay: " in out
     assert "FAILED, 4 of 4 cases failed" in out
+
+
+@pytest.mark.usefixtures("small")
+def test_stops_after_one_failure(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["check", "--engine", "planted_engines:Raises", "--max-failures", "1"]) == 1
+    out = capsys.readouterr().out
+    assert "FAILED, 1 of 1 case failed in " in out
+    assert "  checks     3 comparisons, bit for bit, by 3 properties" in out
+    assert "  not run    3 recipes: stopped after 1 failure (--max-failures)" in out
 
 
 @pytest.mark.usefixtures("small")
@@ -142,13 +157,65 @@ def test_control_c(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["check", "--engine", "planted_engines:Impatient"]) == 130
     out = capsys.readouterr().out
     assert "qrita check: INTERRUPTED, 0 cases in " in out
-    assert "  not run    1 real rows, 3 recipes: interrupted" in out
+    assert "  not run    1 real row, 3 recipes: interrupted" in out
 
 
 def test_nothing_tried_is_no_pass(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.setattr(schedule, "stages", lambda **_: (Stage("recipes", "none", ()),))
     assert main(["check"]) == 1
     assert "qrita check: NOTHING RUN" in capsys.readouterr().out
+
+
+# --- where verdicts and failures are written --------------------------------------------------------------------
+
+
+@pytest.mark.usefixtures("small")
+def test_json_on_standard_output(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(HERE)
+    assert main(["check", "--engine", "planted_engines:Right", "--json", "-"]) == 0
+    out, err = capsys.readouterr()
+    assert json.loads(out)["verdict"] == "passed"
+    assert "qrita check: engine one-more on cpu; Ctrl-C ends it with a verdict\n" in err
+    assert "qrita check: PASSED, 4 cases in " in err
+    assert list(tmp_path.iterdir()) == []
+    assert main(["check", "--engine", "planted_engines:Right", "--json", "./-"]) == 0
+    assert json.loads((tmp_path / "-").read_text(encoding="utf-8"))["verdict"] == "passed"
+
+
+def test_a_verdict_that_cannot_be_written_is_printed_all_the_same(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "verdict.json"
+
+    def stages(**_: object) -> tuple[Stage, ...]:
+        path.unlink()  # it could be written before the check, and cannot after it
+        path.mkdir()
+        return SMALL
+
+    monkeypatch.setattr(schedule, "stages", stages)
+    assert main(["check", "--engine", "planted_engines:Right", "--json", str(path)]) == 2
+    out, err = capsys.readouterr()
+    assert "qrita check: PASSED, 4 cases in " in out
+    assert err.startswith(f"qrita check: error: argument --json: {str(path)!r} is a folder, expected a file\n")
+
+
+def test_failures_that_cannot_be_written_are_printed_all_the_same(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    directory = tmp_path / "failures"
+
+    def stages(**_: object) -> tuple[Stage, ...]:
+        directory.rmdir()
+        return SMALL
+
+    monkeypatch.setattr(schedule, "stages", stages)
+    assert main(["check", "--engine", "planted_engines:OneMore", "--failures", str(directory)]) == 1
+    out = capsys.readouterr().out
+    assert "  0001-real-rows-cut.json cannot be written: No such file or directory\n" in out
+    assert "FAILED, 3 of 4 cases failed" in out
 
 
 # --- what is tried ----------------------------------------------------------------------------------------------
@@ -167,6 +234,28 @@ def test_real_rows_come_in_every_dtype_temperature_and_setting() -> None:
     assert len(set(items)) == len(items) == 8 * 3 * 3 * len(schedule.SETTINGS)
 
 
+def test_help_knows_how_many_cases_there_are(capsys: pytest.CaptureFixture[str]) -> None:
+    assert len(schedule.real_rows(quick=False).trials) == options.REAL_ROWS
+    assert len(schedule.real_rows(quick=True).trials) == options.QUICK_REAL_ROWS
+    assert main(["check", "--help"]) == 0
+    text = " ".join(capsys.readouterr().out.split())
+    assert "fewer cases of each kind: 198 instead of 3,576, seconds instead of a minute" in text
+    assert "(default: 3,000; with --quick 150)" in text
+    assert "(default: 4,096)" in text
+
+
+@pytest.mark.parametrize(
+    ("count", "seed", "words"),
+    [
+        (3000, 0, "generated from seeds 0 to 2,999, vocabulary up to 8"),
+        (1, 5000, "generated from seed 5,000, vocabulary up to 8"),
+        (0, 0, "none"),
+    ],
+)
+def test_seeds_in_words(count: int, seed: int, words: str) -> None:
+    assert schedule.generated(count, seed, 8).words == words
+
+
 def test_recipes_are_those_of_their_seeds() -> None:
     def items(seed: int) -> list[object]:
         return [trial.item for trial in schedule.generated(10, seed, 100).trials]
@@ -181,12 +270,12 @@ SURROUNDINGS = Surroundings("torch", "cpu", "a card", "", {"qrita": "1"})
 FAULT = Finding("cut", "failed", "this instead of that")
 
 
-def judged(*findings: Finding, ended: str = "") -> verdict.Verdict:
+def judged(*findings: Finding, ended: str = "", seconds: float = 1.0) -> verdict.Verdict:
     """The verdict on a stage of two cases, of which those that have a finding were run."""
     stage = Stage("recipes", "some", (CASES[0], CASES[1]))
     results = [Result("recipes", "{}", (finding,)) for finding in findings]
     failures = [Failure("recipes", "{}", result.faults, "replay it") for result in results if result.faults]
-    return verdict.judge(SURROUNDINGS, [stage], results, failures, seconds=1.0, ended=ended)
+    return verdict.judge(SURROUNDINGS, [stage], results, failures, seconds=seconds, ended=ended)
 
 
 @pytest.mark.parametrize(
@@ -205,6 +294,14 @@ def test_state(found: verdict.Verdict, state: str) -> None:
     assert found.state == state
     assert json.loads(verdict.to_json(found))["verdict"] == state
     assert state.upper() in verdict.headline(found)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "words"),
+    [(0.04, "less than 1 s"), (0.99, "less than 1 s"), (1.2, "1 s"), (32.4, "32 s"), (3600.0, "3,600 s")],
+)
+def test_time_in_words(seconds: float, words: str) -> None:
+    assert verdict.headline(judged(FAULT, seconds=seconds)) == f"qrita check: FAILED, 1 of 1 case failed in {words}"
 
 
 def test_what_cannot_be_tried_here_is_said() -> None:

@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import pytest
 
 import qrita
 from qrita.cli import main, screen, surroundings
+from qrita.cli.counting import counted
+from qrita.cli.interrupts import ending_at_once
 from qrita.testing.recipes import Recipe
+
+HERE = str(Path(__file__).parent)
 
 
 def test_version(capsys: pytest.CaptureFixture[str]) -> None:
@@ -33,17 +40,21 @@ def test_no_command(capsys: pytest.CaptureFixture[str]) -> None:
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        (["chekc"], "invalid choice: 'chekc'"),
+        (["chekc"], "qrita: error: unknown command 'chekc'; did you mean check?"),
+        (["sample", "--help"], "qrita: error: unknown command 'sample'; expected one of check, replay"),
+        (["--versoin"], "qrita: error: unknown argument '--versoin'; did you mean --version?"),
         (["check", "--recipe", "5"], "qrita check: error: unknown argument '--recipe'; did you mean --recipes?"),
         (["check", "--recipes", "-1"], "argument --recipes: '-1': expected a whole number from 0 to"),
         (["check", "--recipes", "ten"], "argument --recipes: 'ten': expected a whole number from 0 to"),
-        (["check", "--max-vocab", "0"], "argument --max-vocab: '0': expected a whole number from 1 to 4194304"),
+        (["check", "--max-vocab", "0"], "argument --max-vocab: '0': expected a whole number from 1 to 4,194,304"),
         (["check", "--engine", "cuda"], "engine='cuda': expected one of 'torch', "),
         (["check", "--engine", "nowhere:Engine"], "'nowhere:Engine' cannot be loaded: ModuleNotFoundError"),
         (["check", "--engine", "planted_engines:Absent"], "cannot be loaded: AttributeError"),
         (["check", "--engine", "planted_engines:NOT_AN_ENGINE"], "lacks name, cuts, mask, candidates"),
         (["check", "--json", "/no/such/dir/verdict.json"], "argument --json: "),
-        (["check", "--failures", __file__], "argument --failures: "),
+        (["check", "--json", HERE], f"argument --json: {HERE!r} is a folder, expected a file"),
+        (["check", "--failures", __file__], f"argument --failures: {__file__!r} is a file, expected a folder"),
+        (["check", "--failures", f"{__file__}/inside"], "inside' cannot be written: "),
         (["replay"], "the following arguments are required: FILE_OR_JSON"),
         (["replay", "{}", "{}"], "unknown argument '{}'"),
     ],
@@ -54,6 +65,41 @@ def test_wrong_usage(arguments: list[str], says: str, capsys: pytest.CaptureFixt
     assert out == ""
     assert says in err
     assert "--help` lists what there is" in err
+
+
+@pytest.mark.parametrize("arguments", [["check"], ["replay", "{}"]])
+def test_control_c_during_an_import_that_swallows_it(arguments: list[str], tmp_path: Path) -> None:
+    """Parts of torch's import do; what is then half imported must not be used."""
+    (tmp_path / "rich").mkdir()
+    (tmp_path / "rich" / "__init__.py").write_text(
+        "import signal\ntry:\n    signal.raise_signal(signal.SIGINT)\nexcept KeyboardInterrupt:\n    pass\n",
+        encoding="utf-8",
+    )
+    done = subprocess.run(
+        [sys.executable, "-m", "qrita", *arguments],
+        env={**os.environ, "PYTHONPATH": os.pathsep.join([str(tmp_path), str(Path(qrita.__file__).parents[1])])},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "qrita: interrupted\n")
+
+
+def test_control_c_ends_at_once_only_there() -> None:
+    before = signal.getsignal(signal.SIGINT)
+    with ending_at_once():
+        assert signal.getsignal(signal.SIGINT) is not before
+    assert signal.getsignal(signal.SIGINT) is before
+    seen = []
+
+    def elsewhere() -> None:
+        with ending_at_once():  # a thread may set no handler
+            seen.append(signal.getsignal(signal.SIGINT))
+
+    thread = threading.Thread(target=elsewhere)
+    thread.start()
+    thread.join()
+    assert seen == [before]
 
 
 def test_a_reader_that_leaves_is_no_error() -> None:
@@ -91,3 +137,16 @@ def test_how_to_call_the_program_again(monkeypatch: pytest.MonkeyPatch, tmp_path
     monkeypatch.setattr(surroundings.shutil, "which", lambda _: None)
     monkeypatch.delenv("TOX_ENV_NAME")
     assert surroundings.program() == [str(Path("bin/python")), "-m", "qrita"]
+
+
+@pytest.mark.parametrize(
+    ("said", "expected"),
+    [
+        (counted(0, "tokens"), "0 tokens"),
+        (counted(1, "tokens"), "1 token"),
+        (counted(1, "properties", "property"), "1 property"),
+        (counted(2000, "properties", "property"), "2,000 properties"),
+    ],
+)
+def test_numbers_with_their_nouns(said: str, expected: str) -> None:
+    assert said == expected

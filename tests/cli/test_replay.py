@@ -38,9 +38,9 @@ def test_shows_the_case_and_both_answers(capsys: pytest.CaptureFixture[str]) -> 
         "row     200 bfloat16 logits of family 'normal', seed 3",
         "planted bits 0x7fc0 at token 5",
         "tied    6 tokens from 64 on, with the logit of the last kept token",
-        "tied    3 tokens from 10 on, every 50th, with the logit of rank 3",
+        "tied    3 tokens from 10 on, in steps of 50, with the logit of rank 3",
         "k       60\n",
-        "aimed at the mass of the first 10 tokens, +1 steps of fp32",
+        "aimed at the mass of the first 10 tokens, +1 step of fp32",
         "2 tokens are NaN or -inf and never kept",
         "(the same)",
         "qrita replay: PASSED, ",
@@ -112,16 +112,17 @@ def test_reads_files_and_standard_input(tmp_path: Path, monkeypatch: pytest.Monk
         ("{", "not JSON (Expecting property name"),
         ("[1, 2]", "case=[1, 2]: expected a JSON object"),
         ("[" * 100_000, "not JSON ("),
-        ("{}", "no key 'family'"),
+        ("{}", "error: recipe: no key 'family'; expected family, vocab"),
         ('{"family": "normal"}', "no key 'vocab'"),
         ('{"family": "norml", "vocab": 5}', "family='norml': expected one of equal"),
-        ('{"family": "normal", "vocab": "5"}', "vocab='5': expected an integer from 1 to 4194304"),
+        ('{"family": "normal", "vocab": "5"}', "vocab='5': expected an integer from 1 to 4,194,304"),
         ('{"family": "normal", "vocab": ' + "9" * 5000 + "}", "expected "),
         ('{"family": "normal", "vocab": 5, "p": NaN}', "p=nan: expected null, a finite number"),
-        ('{"family": "normal", "vocab": 5, "kk": 1}', "unknown key 'kk'"),
+        ('{"family": "normal", "vocab": 5, "p": 0.9}', "; the nearest such number is 0.8999999761581421"),
+        ('{"family": "normal", "vocab": 5, "kk": 1}', "error: recipe: unknown key 'kk'; expected some of family, "),
         ('{"real": "smollm2-00", "temperature": -1}', "temperature=-1: expected a number"),
         ('{"case": 5}', "case=5: expected a JSON object"),
-        ('{"verdict": "failed", "failures": [{}, {}]}', "a verdict of qrita check; expected one case"),
+        ('{"verdict": "failed", "failures": [{}, {}]}', "expected one case: the `case` of one of its `failures`"),
     ],
 )
 def test_garbage_is_explained(garbage: str, says: str, capsys: pytest.CaptureFixture[str]) -> None:
@@ -131,6 +132,32 @@ def test_garbage_is_explained(garbage: str, says: str, capsys: pytest.CaptureFix
     assert err.startswith("qrita replay: error: ")
     assert says in err
     assert "Traceback" not in err
+
+
+@pytest.mark.parametrize("text", ["", " \n"])
+def test_empty_input_is_called_empty(
+    text: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr("sys.stdin", io.StringIO(text))
+    assert main(["replay", "-"]) == 2
+    assert capsys.readouterr().err.startswith("qrita replay: error: standard input is empty; expected a case such as ")
+    (tmp_path / "empty.json").write_text(text, encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    assert main(["replay", "empty.json"]) == 2
+    assert capsys.readouterr().err.startswith("qrita replay: error: 'empty.json' is empty; expected a case such as ")
+
+
+def test_one_of_a_kind_is_told_in_the_singular(capsys: pytest.CaptureFixture[str]) -> None:
+    recipe = Recipe("normal", 30, planted=(Planted(3, 0x7FC00000),), ties=(Tie("cut", 9, 1, 1),), k=2, p=Aim(1, -1))
+    assert main(["replay", recipe.to_json()]) == 0
+    out = capsys.readouterr().out
+    assert "tied    1 token from 9 on, with" in out
+    assert "aimed at the mass of the first token, -1 step of fp32" in out
+    assert "1 token is NaN or -inf and never kept" in out
+    both = Recipe("equal", 2, p=0.9375)
+    total = build(both).answer.total
+    assert main(["replay", both.to_json()]) == 0
+    assert f"; 1 token has {total // 2}, 2 have {total}\n" in capsys.readouterr().out
 
 
 SCALARS = st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5)

@@ -69,7 +69,7 @@ def test_json_keeps_the_sign_and_the_bits_of_p() -> None:
     ("change", "message"),
     [
         ({"family": "norml"}, "family='norml': expected one of equal,"),
-        ({"vocab": 0}, "vocab=0: expected an integer from 1 to 4194304"),
+        ({"vocab": 0}, "vocab=0: expected an integer from 1 to 4,194,304"),
         ({"vocab": True}, "vocab=True: expected an integer"),
         ({"vocab": 10.0}, "vocab=10.0: expected an integer"),
         ({"dtype": "float64"}, "dtype='float64': expected one of float32, bfloat16, float16"),
@@ -78,6 +78,11 @@ def test_json_keeps_the_sign_and_the_bits_of_p() -> None:
         ({"k": 5.0}, "k=5.0: expected null or an integer"),
         ({"k": True}, "k=True: expected null or an integer"),
         ({"p": 0.1}, "p=0.1: expected null, a finite number that fp32 represents exactly, or an aim"),
+        (
+            {"p": 0.9},
+            'an aim at the mass of the first tokens such as {"tokens": 10, "ulps": 0}; the nearest such number is ',
+        ),
+        ({"p": 0.9}, "; the nearest such number is 0.8999999761581421"),
         ({"p": 1e300}, "p=1e+300: expected null, a finite number that fp32 represents exactly"),
         ({"p": "0.5"}, "p='0.5': expected null, a finite number"),
         ({"p": {"tokens": 0, "ulps": 0}}, "p.tokens=0: expected an integer from 1"),
@@ -87,14 +92,17 @@ def test_json_keeps_the_sign_and_the_bits_of_p() -> None:
         ({"planted": [[1]]}, "planted[0]=[1]: expected a pair"),
         ({"planted": [[1, "xyz"]]}, "planted[0]=[1, 'xyz']: expected a pair"),
         ({"planted": [[10, "0x0"]]}, "planted[0].position=10: expected an integer from 0 to 9"),
-        ({"planted": [[1, "0x100000000"]]}, "planted[0].pattern=4294967296: expected an integer from 0 to 4294967295"),
+        (
+            {"planted": [[1, "0x100000000"]]},
+            "planted[0].pattern=4294967296: expected an integer from 0 to 4,294,967,295",
+        ),
         ({"ties": [3]}, "ties[0]=3: expected an object with the keys rank, start, stride, length"),
         (
             {"ties": [{"rank": "k", "start": 0, "stride": 1, "length": 2}]},
-            "ties[0].rank='k': expected an integer from 0 to 4194304 or \"cut\"",
+            "ties[0].rank='k': expected an integer from 0 to 4,194,304 or \"cut\"",
         ),
         ({"ties": [{"rank": 0, "start": 0, "stride": 0, "length": 2}]}, "ties[0].stride=0: expected an integer from 1"),
-        ({"vocabulary": 3}, "unknown key 'vocabulary' in recipe; expected some of family, vocab,"),
+        ({"vocabulary": 3}, "unknown key 'vocabulary'; expected some of family, vocab,"),
         ({"family": None}, "family=None: expected one of"),
     ],
 )
@@ -110,7 +118,7 @@ def test_errors_name_field_value_and_what_was_expected(change: dict[str, object]
     [
         ("{", "not JSON"),
         ("[]", "recipe=[]: expected an object with the keys family, vocab"),
-        ('{"vocab": 3}', "no key 'family' in recipe; expected family, vocab"),
+        ('{"vocab": 3}', "recipe: no key 'family'; expected family, vocab"),
         ('{"family": "equal", "vocab": 3, "vocab": 4}', "key 'vocab' is there more than once"),
         ('{"family": "equal", "vocab": 3, "p": NaN}', "p=nan: expected"),
         ('{"family": ["equal"], "vocab": 3}', "family=['equal']: expected one of"),

@@ -6,12 +6,15 @@ import argparse
 import difflib
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import NoReturn
 
 import qrita
 from qrita.cli import check, replay
 from qrita.cli.exits import BROKEN_PIPE, INTERRUPTED, USAGE, UsageError
+from qrita.cli.interrupts import MESSAGE
+
+COMMANDS = {command.__name__.rpartition(".")[2]: command for command in (check, replay)}
 
 _EPILOG = """\
 exit status: 0 passed, 1 failed, 2 wrong usage, 130 interrupted
@@ -28,7 +31,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except SystemExit as stop:  # argparse, after it has printed why
         return stop.code if isinstance(stop.code, int) else USAGE
     except KeyboardInterrupt:
-        print("qrita: interrupted", file=sys.stderr)
+        print(MESSAGE, file=sys.stderr)
         return INTERRUPTED
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # or Python complains once more at exit
@@ -38,8 +41,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _run(arguments: list[str]) -> int:
     parser = _parser()
+    if arguments and arguments[0] not in COMMANDS and not arguments[0].startswith("-"):
+        parser.error(f"unknown command {arguments[0]!r}" + _near(arguments[0], COMMANDS, ", ".join(COMMANDS)))
     args, unknown = parser.parse_known_args(arguments)
     if args.command is None:
+        if unknown:
+            parser.error(_unknown(unknown[0], parser))
         parser.print_help(sys.stderr)
         return USAGE
     command: argparse.ArgumentParser = args.parser
@@ -69,8 +76,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"qrita {qrita.__version__}")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", title="commands")
-    for command in (check, replay):
-        name = command.__name__.rpartition(".")[2]
+    for name, command in COMMANDS.items():
         added = commands.add_parser(
             name,
             help=command.HELP,
@@ -86,5 +92,12 @@ def _parser() -> argparse.ArgumentParser:
 
 def _unknown(argument: str, parser: argparse.ArgumentParser) -> str:
     options = [option for action in parser._actions for option in action.option_strings]
-    near = difflib.get_close_matches(argument.partition("=")[0], options, n=1)
-    return f"unknown argument {argument!r}" + (f"; did you mean {near[0]}?" if near else "")
+    return f"unknown argument {argument!r}" + _near(argument.partition("=")[0], options)
+
+
+def _near(word: str, options: Iterable[str], expected: str = "") -> str:
+    """The end of a message about a word that is none of the options."""
+    near = difflib.get_close_matches(word, options, n=1)
+    if near:
+        return f"; did you mean {near[0]}?"
+    return f"; expected one of {expected}" if expected else ""

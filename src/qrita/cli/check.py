@@ -7,14 +7,22 @@ seeds. A failure is printed with the command that shows it again. Ctrl-C ends th
 from __future__ import annotations
 
 import argparse
+import os
+import sys
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
 from qrita.cli.exits import FAILED, INTERRUPTED, PASSED, UsageError
+from qrita.cli.interrupts import ending_at_once
 
 HELP = "try the best engine found here against the oracle, and print a verdict"
 
 RECIPES, QUICK_RECIPES = 3000, 150
+REAL_ROWS, QUICK_REAL_ROWS = 576, 48
+"""What `schedule.real_rows` makes, known here without importing it, so that help comes at once."""
+
+STANDARD_OUTPUT = "-"
 MAX_VOCAB, GREATEST_VOCAB = 4096, 1 << 22
 MAX_FAILURES = 20
 
@@ -25,7 +33,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--recipes",
         type=_whole(0, 10**9),
         metavar="N",
-        help=f"how many generated rows to try (default: {RECIPES}; with --quick {QUICK_RECIPES})",
+        help=f"how many generated rows to try (default: {RECIPES:,}; with --quick {QUICK_RECIPES:,})",
     )
     parser.add_argument(
         "--seed", type=_whole(0, 10**18), default=0, metavar="N", help="the seed of the first one (default: 0)"
@@ -35,9 +43,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=_whole(1, GREATEST_VOCAB),
         default=MAX_VOCAB,
         metavar="N",
-        help=f"the longest generated row (default: {MAX_VOCAB})",
+        help=f"the longest generated row (default: {MAX_VOCAB:,})",
     )
-    parser.add_argument("--quick", action="store_true", help="a tenth of it: seconds instead of a minute")
+    parser.add_argument(
+        "--quick",
+        action="store_true",
+        help=f"fewer cases of each kind: {QUICK_REAL_ROWS + QUICK_RECIPES:,} instead of {REAL_ROWS + RECIPES:,}, "
+        "seconds instead of a minute",
+    )
     parser.add_argument(
         "--engine",
         metavar="NAME",
@@ -50,28 +63,32 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         help=f"stop after that many failing cases (default: {MAX_FAILURES})",
     )
-    parser.add_argument("--json", type=Path, metavar="FILE", help="also write the verdict there, for programs")
-    parser.add_argument("--failures", type=Path, metavar="DIR", help="also write a file there for each failing case")
+    parser.add_argument(
+        "--json",
+        metavar="FILE",
+        help="also write the verdict there, for programs; - is standard output, with all else on standard error",
+    )
+    parser.add_argument("--failures", metavar="DIR", help="also write a file there for each failing case")
 
 
 def run(args: argparse.Namespace) -> int:
     """Check, report, and return the exit status."""
-    _prepare(args.json, args.failures)
-    from qrita.cli import checking, schedule, surroundings, verdict
-    from qrita.cli.screen import Screen
+    failures = None if args.failures is None else Path(args.failures)
+    _prepare(args.json, failures)
+    with ending_at_once():
+        from qrita.cli import checking, schedule, surroundings, verdict
+        from qrita.cli.screen import Screen
 
-    screen, subject = Screen(), surroundings.subject(args.engine)
+        subject = surroundings.subject(args.engine)
+    screen = Screen(stderr=args.json == STANDARD_OUTPUT)
     recipes = args.recipes if args.recipes is not None else QUICK_RECIPES if args.quick else RECIPES
     screen.say(f"qrita check: engine {subject.name} on {subject.device}; Ctrl-C ends it with a verdict")
-    found = checking.check(
-        subject,
-        schedule.stages(recipes=recipes, seed=args.seed, max_vocab=args.max_vocab, quick=args.quick),
-        checking.Reporter(screen, args.engine, args.failures),
-        args.max_failures,
-    )
+    with ending_at_once():
+        stages = schedule.stages(recipes=recipes, seed=args.seed, max_vocab=args.max_vocab, quick=args.quick)
+    found = checking.check(subject, stages, checking.Reporter(screen, args.engine, failures), args.max_failures)
     checking.report(found, screen)
-    if args.json:
-        args.json.write_text(verdict.to_json(found), encoding="utf-8")
+    if args.json is not None:
+        _write(args.json, verdict.to_json(found))
     return {"passed": PASSED, "interrupted": INTERRUPTED}.get(found.state, FAILED)
 
 
@@ -84,25 +101,54 @@ def _whole(low: int, high: int) -> Callable[[str], int]:
         except ValueError:
             value = low - 1
         if not low <= value <= high:
-            raise argparse.ArgumentTypeError(f"{text!r}: expected a whole number from {low} to {high}")
+            raise argparse.ArgumentTypeError(f"{text!r}: expected a whole number from {low:,} to {high:,}")
         return value
 
     return read
 
 
-def _prepare(json: Path | None, failures: Path | None) -> None:
+def _prepare(json: str | None, failures: Path | None) -> None:
     """Find out now, rather than after a minute, that a file cannot be written.
 
     Raises:
         UsageError: says which.
     """
-    option = ""
-    try:
-        if failures is not None:
-            option = "--failures"
+    if failures is not None:
+        try:
             failures.mkdir(parents=True, exist_ok=True)
-        if json is not None:
-            option = "--json"
-            json.touch()
+            tempfile.TemporaryFile(dir=failures).close()
+        except OSError as error:
+            raise UsageError(_unwritable("--failures", failures, error)) from None
+    if json not in (None, STANDARD_OUTPUT):
+        path = Path(json)
+        try:
+            if path.is_file() or path.is_dir() or not path.exists():  # a pipe would end for its reader
+                path.open("a").close()
+        except OSError as error:
+            raise UsageError(_unwritable("--json", path, error)) from None
+
+
+def _write(json: str, text: str) -> None:
+    """The verdict for programs, after it has been printed.
+
+    Raises:
+        UsageError: it cannot be written.
+    """
+    if json == STANDARD_OUTPUT:
+        sys.stdout.write(text)
+        return
+    try:
+        Path(json).write_text(text, encoding="utf-8")
     except OSError as error:
-        raise UsageError(f"argument {option}: {error}") from None
+        raise UsageError(_unwritable("--json", Path(json), error)) from None
+
+
+def _unwritable(option: str, path: Path, error: OSError) -> str:
+    """Why nothing can be written there. os.path raises nothing, where Path may."""
+    if option == "--failures" and os.path.isfile(path):
+        reason = "is a file, expected a folder"
+    elif option == "--json" and os.path.isdir(path):
+        reason = "is a folder, expected a file"
+    else:
+        reason = f"cannot be written: {error.strerror or error}"
+    return f"argument {option}: {str(path)!r} {reason}"

@@ -15,7 +15,9 @@ from pathlib import Path
 import torch
 
 from qrita.cli import surroundings, verdict
+from qrita.cli.counting import counted
 from qrita.cli.findings import findings
+from qrita.cli.interrupts import ending_at_once
 from qrita.cli.schedule import Stage
 from qrita.cli.screen import Screen, progress
 from qrita.cli.verdict import Failure, Result, Verdict
@@ -38,7 +40,10 @@ class Reporter:
         self.screen.say(f"  replay: {failure.replay}")
         if self.directory is not None:
             name = f"{number:04}-{failure.stage.replace(' ', '-')}-{fault.name}.json"
-            (self.directory / name).write_text(record(failure), encoding="utf-8")
+            try:
+                (self.directory / name).write_text(record(failure), encoding="utf-8")
+            except OSError as error:  # the check is worth more than its files
+                self.screen.say(f"  {name} cannot be written: {error.strerror or error}", style="bold red")
 
     def replay_command(self, item: str) -> str:
         """What to type to see a case again."""
@@ -48,7 +53,8 @@ class Reporter:
 
 def check(subject: Subject, stages: tuple[Stage, ...], reporter: Reporter, max_failures: int) -> Verdict:
     """Run the stages until they end, until a person ends them, or until enough has failed."""
-    here = surroundings.find(subject)  # first: an engine that cannot even say how it works ends it here
+    with ending_at_once():  # the first call of an engine imports more
+        here = surroundings.find(subject)  # first: an engine that cannot even say how it works ends it here
     start, ended = time.monotonic(), ""
     results: list[Result] = []
     failures: list[Failure] = []
@@ -61,7 +67,7 @@ def check(subject: Subject, stages: tuple[Stage, ...], reporter: Reporter, max_f
                     failures.append(Failure(result.stage, result.item, result.faults, command))
                     reporter.failure(failures[-1], len(failures))
                 if len(failures) == max_failures:
-                    ended = f"stopped after {max_failures} failures (--max-failures)"
+                    ended = f"stopped after {counted(max_failures, 'failures')} (--max-failures)"
                     break
         except KeyboardInterrupt:
             ended = "interrupted"
@@ -106,7 +112,7 @@ def report(found: Verdict, screen: Screen) -> None:
 def record(failure: Failure) -> str:
     """A failure as a file: `qrita replay` reads it."""
     faults = [vars(fault) for fault in failure.faults]
-    return json.dumps({"case": json.loads(failure.item), "replay": failure.replay, "faults": faults}, indent=1) + "\n"
+    return json.dumps({"case": json.loads(failure.case), "replay": failure.replay, "faults": faults}, indent=1) + "\n"
 
 
 def quoted(arguments: list[str]) -> str:

@@ -12,6 +12,8 @@ from qrita.cli.findings import Item
 from qrita.testing.real import RealRow
 from qrita.testing.recipes import Recipe, RecipeError
 
+EXAMPLE = """'{"family": "normal", "vocab": 100, "k": 5}'"""
+
 GREATEST_FILE = 1 << 20
 """Bytes of the longest file that may be a case."""
 
@@ -23,6 +25,8 @@ def read(source: str) -> Item:
         UsageError: what is wrong with it.
     """
     text = _text(source)
+    if not text.strip():
+        raise UsageError(f"{_shown(source)} is empty; expected a case such as {EXAMPLE}")
     try:
         return _item(json.loads(text))
     except RecipeError as error:
@@ -44,8 +48,8 @@ def _text(source: str) -> str:
     except (OSError, ValueError) as error:  # no such file, no text, a name that no file can have
         reason = getattr(error, "strerror", None) or str(error)
         raise UsageError(
-            f"{_shown(source)}: neither a JSON object nor a file that can be read ({reason}); expected a case such as "
-            """'{"family": "normal", "vocab": 100, "k": 5}'"""
+            f"{_shown(source)}: neither a JSON object nor a file that can be read ({reason}); "
+            f"expected a case such as {EXAMPLE}"
         ) from None
 
 
@@ -55,7 +59,7 @@ def _item(given: Any) -> Item:
     if "case" in given:  # a file that --failures wrote
         return _item(given["case"])
     if "failures" in given:
-        raise RecipeError("a verdict of qrita check; expected one case: the `item` of one of its `failures`")
+        raise RecipeError("a verdict of qrita check; expected one case: the `case` of one of its `failures`")
     if "real" in given:
         return RealRow.from_dict(given)
     return Recipe.from_json(json.dumps(given))

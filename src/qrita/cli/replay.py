@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 
 from qrita.cli.exits import FAILED, PASSED
+from qrita.cli.interrupts import ending_at_once
 
 HELP = "run one case again, and show where the answers part"
 
@@ -25,12 +26,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Replay, report, and return the exit status."""
-    from qrita.cli import replaying, surroundings
-    from qrita.cli.items import read
-    from qrita.cli.screen import Screen
+    with ending_at_once():
+        from qrita.cli import replaying, surroundings
+        from qrita.cli.items import read
+        from qrita.cli.screen import Screen
 
-    item = read(args.case)
-    replayed = replaying.replay(surroundings.subject(args.engine), item)
+        item = read(args.case)
+        subject = surroundings.subject(args.engine)
+    replayed = replaying.replay(subject, item)
     screen = Screen()
     for line, style in replaying.lines(replayed):
         screen.say(line, style)

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from qrita.cli import words
+from qrita.cli.counting import counted
 from qrita.cli.findings import Finding, Item, case, findings
 from qrita.cli.table import Styled, table
 from qrita.reference import Cut
@@ -105,11 +106,11 @@ def properties(replayed: Replayed) -> Iterator[Styled]:
             yield from ((f"        {line}", "dim") for line in _traceback(fault.message))
     passed = ", ".join(finding.name for finding in replayed.findings if finding.status == "passed")
     yield f"passed  {passed or 'nothing'}", ""
-    count = len(replayed.findings)
+    count = counted(len(replayed.findings), "properties", "property")
     if replayed.faults:
-        yield f"qrita replay: FAILED, {len(replayed.faults)} of {count} properties", "bold red"
+        yield f"qrita replay: FAILED, {len(replayed.faults)} of {count}", "bold red"
     else:
-        yield f"qrita replay: PASSED, {count} properties", "bold green"
+        yield f"qrita replay: PASSED, {count}", "bold green"
 
 
 def _traceback(message: str) -> list[str]:

@@ -63,5 +63,6 @@ def generated(count: int, seed: int, max_vocab: int) -> Stage:
     trials = tuple(
         Trial(compose(Seeded(seed + i), max_vocab=max_vocab), (*CORE, TURNS[i % len(TURNS)])) for i in range(count)
     )
-    words = f"generated from seeds {seed} to {seed + count - 1}, vocabulary up to {max_vocab:,}"
+    seeds = f"seed {seed:,}" if count == 1 else f"seeds {seed:,} to {seed + count - 1:,}"
+    words = f"generated from {seeds}, vocabulary up to {max_vocab:,}" if count else "none"
     return Stage("recipes", words, trials)

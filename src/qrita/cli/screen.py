@@ -38,7 +38,7 @@ def progress(screen: Screen, name: str, total: int) -> Iterator[Advance]:
     if screen.file.isatty() and not screen.is_dumb_terminal:  # is_terminal is also true where colours are forced
         with _bar(screen) as bar:
             task = bar.add_task(name, total=total, failed="")
-            yield lambda failed: bar.update(task, advance=1, failed=f"{failed} failed" if failed else "")
+            yield lambda failed: bar.update(task, advance=1, failed=f"{failed:,} failed" if failed else "")
     else:
         yield _plain(screen, name, total)
 

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from qrita import reference
+from qrita.cli.counting import counted
 from qrita.reference import Cut
 from qrita.testing import differences, formats
 from qrita.testing.building import Case
@@ -71,7 +72,8 @@ def _masses(case: Case, prefix: NDArray[np.int64]) -> str:
     text = f"target ceil(p * Z) = {target} of Z = {total}"
     count = len(case.answer.kept)
     if count > 1:
-        text += f"; {count - 1} tokens have {int(prefix[count - 2])}, {count} have {int(prefix[count - 1])}"
+        text += f"; {counted(count - 1, 'tokens have', 'token has')} {int(prefix[count - 2])}, "
+        text += f"{count:,} have {int(prefix[count - 1])}"
     return text
 
 
@@ -93,7 +95,7 @@ def _ineligible(case: Case, order: NDArray[np.int64], engine: NDArray[np.bool_] 
     never = np.ones(case.vocab, bool)
     never[order] = False
     if never.any():
-        yield f"{'':>7} {int(never.sum()):,} tokens are NaN or -inf and never kept", ""
+        yield f"{'':>7} {counted(int(never.sum()), 'tokens are', 'token is')} NaN or -inf and never kept", ""
     wrong = np.flatnonzero(never & (False if engine is None else engine))
     if len(wrong):
         yield (

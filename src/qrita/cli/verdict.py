@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Literal
 
+from qrita.cli.counting import counted
 from qrita.cli.findings import Finding
 from qrita.cli.schedule import Stage
 from qrita.cli.surroundings import Surroundings
@@ -31,10 +32,10 @@ class Result:
 
 @dataclass(frozen=True)
 class Failure:
-    """One case that failed, and the command that shows it again."""
+    """One case that failed, as JSON, and the command that shows it again."""
 
     stage: str
-    item: str
+    case: str
     faults: tuple[Finding, ...]
     replay: str
 
@@ -126,12 +127,15 @@ def _tried(results: Iterable[Result]) -> tuple[dict[str, int], dict[str, str]]:
 
 def to_json(verdict: Verdict) -> str:
     """The verdict as one JSON object, indented."""
-    return json.dumps({"verdict": verdict.state, "checks": verdict.checks, **asdict(verdict)}, indent=1) + "\n"
+    record = {"verdict": verdict.state, "checks": verdict.checks, **asdict(verdict)}
+    for failure in record["failures"]:
+        failure["case"] = json.loads(failure["case"])  # an object, as in the files of --failures
+    return json.dumps(record, indent=1) + "\n"
 
 
 def lines(verdict: Verdict) -> Iterator[str]:
     """What a person reads, without the first line (`headline`)."""
-    here = verdict.surroundings
+    here, properties = verdict.surroundings, counted(len(verdict.tried), "properties", "property")
     yield _line("engine", f"{here.engine} on {here.device}: {here.card}")
     if here.plan:
         yield _line("plan", here.plan)
@@ -140,21 +144,22 @@ def lines(verdict: Verdict) -> Iterator[str]:
         missing = "" if part.run == part.planned else f" of {part.planned:,}"
         words = f": {part.words}" if part.planned else ""
         yield _line(part.name, f"{part.run:,}{missing}{words}")
-    yield _line("checks", f"{verdict.checks:,} comparisons, bit for bit, by {len(verdict.tried)} properties")
+    yield _line("checks", f"{counted(verdict.checks, 'comparisons')}, bit for bit, by {properties}")
     for name, reason in verdict.not_run.items():
         yield _line("not run", f"{name}: {reason}")
     if verdict.ended:
         yield _line("not run", f"{_missing(verdict.parts)}: {verdict.ended}")
     if verdict.failures:
         counts = Counter(fault.name for failed in verdict.failures for fault in failed.faults)
-        yield _line("failed", ", ".join(f"{name} {count}" for name, count in counts.most_common()))
+        yield _line("failed", ", ".join(f"{name} {count:,}" for name, count in counts.most_common()))
 
 
 def headline(verdict: Verdict) -> str:
     """The verdict in one line."""
-    cases = sum(part.run for part in verdict.parts)
-    outcome = f"{len(verdict.failures):,} of {cases:,} cases failed" if verdict.failures else f"{cases:,} cases"
-    return f"qrita check: {verdict.state.upper()}, {outcome} in {verdict.seconds:.0f} s"
+    cases = counted(sum(part.run for part in verdict.parts), "cases")
+    outcome = f"{len(verdict.failures):,} of {cases} failed" if verdict.failures else cases
+    seconds = "less than 1" if verdict.seconds < 1 else f"{verdict.seconds:,.0f}"
+    return f"qrita check: {verdict.state.upper()}, {outcome} in {seconds} s"
 
 
 def _line(name: str, text: str) -> str:
@@ -162,4 +167,4 @@ def _line(name: str, text: str) -> str:
 
 
 def _missing(parts: tuple[Part, ...]) -> str:
-    return ", ".join(f"{part.planned - part.run:,} {part.name}" for part in parts if part.run < part.planned)
+    return ", ".join(counted(part.planned - part.run, part.name) for part in parts if part.run < part.planned)

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from qrita.cli.counting import counted
 from qrita.cli.findings import Item
 from qrita.testing.building import Case
 from qrita.testing.families import FAMILIES
@@ -36,7 +37,9 @@ def _recipe(recipe: Recipe) -> Iterator[str]:
 
 
 def _tie(tie: Tie) -> str:
-    at = f"{tie.length} tokens from {tie.start} on" + (f", every {tie.stride}th" if tie.stride > 1 else "")
+    at = f"{counted(tie.length, 'tokens')} from {tie.start} on"
+    if tie.stride > 1:
+        at += f", in steps of {tie.stride:,}"
     return f"{at}, with the logit of {'the last kept token' if tie.rank == 'cut' else f'rank {int(tie.rank) + 1}'}"
 
 
@@ -51,7 +54,9 @@ def _p(asked: float | Aim | None, case: Case) -> str:
         return "none: top-p is off"
     text = f"{case.p!r}, fp32 bits 0x{int(np.float32(case.p).view(np.uint32)):08x}"
     if isinstance(asked, Aim):
-        text += f": aimed at the mass of the first {asked.tokens:,} tokens, {asked.ulps:+d} steps of fp32"
+        tokens = f"{asked.tokens:,} tokens" if asked.tokens > 1 else "token"
+        steps = f"{asked.ulps:+,d} step" + ("" if abs(asked.ulps) == 1 else "s")
+        text += f": aimed at the mass of the first {tokens}, {steps} of fp32"
     if case.p >= 1.0:
         return f"{text}; top-p is off"
     return f"{text}; one token is kept" if case.p <= 0.0 else text

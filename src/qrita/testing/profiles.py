@@ -1,7 +1,7 @@
 """Hypothesis profiles, chosen by the environment variable HYPOTHESIS_PROFILE; `dev` without it.
 
 - dev: random, few examples, for the edit loop.
-- pr: the same examples for the same installed code (derandomised), bounded, no database: what a pull request has to pass.
+- pr: derandomised (the same examples for the same installed code), bounded, no database: what a pull request passes.
 - slice: like pr with a handful of examples, for engines that take a second for one (the kernels interpreted).
 - nightly: random, many examples, failures kept in a database that runs share (QRITA_EXAMPLES names its directory).
 

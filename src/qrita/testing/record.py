@@ -143,19 +143,24 @@ def _one_of(field: str, value: object, options: tuple[str, ...]) -> None:
 
 def _whole(field: str, value: object, low: int, high: int, otherwise: str = "") -> None:
     if not isinstance(value, int) or isinstance(value, bool) or not low <= value <= high:
-        raise _error(field, value, f"an integer from {low} to {high}{otherwise}")
+        raise _error(field, value, f"an integer from {low:,} to {high:,}{otherwise}")
 
 
 def _fp32(p: object) -> float:
-    expected = "null, a finite number that fp32 represents exactly, or an aim"
+    expected = (
+        "null, a finite number that fp32 represents exactly, or an aim at the mass of the first tokens such as "
+        '{"tokens": 10, "ulps": 0}'
+    )
     if isinstance(p, bool) or not isinstance(p, (int, float)):
         raise _error("p", p, expected)
     try:
         narrowed: float = struct.unpack("<f", struct.pack("<f", p))[0]
     except OverflowError:
         raise _error("p", p, expected) from None
-    if not math.isfinite(p) or narrowed != p:
+    if not math.isfinite(p):
         raise _error("p", p, expected)
+    if narrowed != p:
+        raise _error("p", p, f"{expected}; the nearest such number is {narrowed!r}")
     return float(p)
 
 
@@ -170,12 +175,13 @@ def _pairs(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 def _object(field: str, value: object, required: tuple[str, ...], known: tuple[str, ...]) -> Mapping[str, Any]:
     if not isinstance(value, dict):
         raise _error(field, value, f"an object with the keys {', '.join(required)}")
+    place = "" if field == "recipe" else f" in {field}"
     for key in value:
         if key not in known:
-            raise RecipeError(f"recipe: unknown key {key!r} in {field}; expected some of {', '.join(known)}")
+            raise RecipeError(f"recipe: unknown key {key!r}{place}; expected some of {', '.join(known)}")
     for key in required:
         if key not in value:
-            raise RecipeError(f"recipe: no key {key!r} in {field}; expected {', '.join(required)}")
+            raise RecipeError(f"recipe: no key {key!r}{place}; expected {', '.join(required)}")
     return value
 
 
