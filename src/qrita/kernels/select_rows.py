@@ -41,21 +41,9 @@ def cut_of_row(
     quota = above * 0
     if (k > 0) & (k < eligible):
         key, _, above = row_search(
-            base,
-            column_stride,
-            vocab,
-            top,
-            low,
-            end,
-            reached,
-            reached,
-            k.to(tl.int64),
-            scratch,
-            False,
-            FORMAT,
-            ALIGNED,
-            TILE,
-        )
+            base, column_stride, vocab, top, low, end, reached, reached, k.to(tl.int64), scratch, False, FORMAT,
+            ALIGNED, TILE,
+        )  # fmt: skip
         quota = k - above
 
     mass = above * 0
@@ -71,21 +59,9 @@ def cut_of_row(
             target = target_mass(p, total)
             if mass_above >= target:
                 key, mass_above, above = row_search(
-                    base,
-                    column_stride,
-                    vocab,
-                    top,
-                    key + 1,
-                    end,
-                    above,
-                    mass_above,
-                    target,
-                    scratch,
-                    True,
-                    FORMAT,
-                    ALIGNED,
-                    TILE,
-                )
+                    base, column_stride, vocab, top, key + 1, end, above, mass_above, target, scratch, True, FORMAT,
+                    ALIGNED, TILE,
+                )  # fmt: skip
                 each = weights_of(key, top)
             quota = tokens_for(target - mass_above, each)
             mass = mass_above + quota * each
