@@ -1,12 +1,12 @@
 """The hypothesis strategies: every family and every edge can be drawn, and what is drawn shrinks to little.
 
-How little depends on hypothesis's version, and on constants that it finds in modules under test but not in installed
-ones, so the bounds are wider than what is reached here.
+How little depends on hypothesis's version, so the bounds are wider than what the pinned one reaches.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from random import Random
 
 import numpy as np
 import pytest
@@ -16,17 +16,20 @@ from qrita import reference
 from qrita.testing import strategies
 from qrita.testing.recipes import DTYPES, FAMILIES, Aim, Recipe, build
 
-SEARCH = settings(
-    max_examples=3000, derandomize=True, database=None, deadline=None, suppress_health_check=list(HealthCheck)
-)
+SEARCH = settings(max_examples=3000, database=None, deadline=None, suppress_health_check=list(HealthCheck))
 
 
 SMALL = 64
 
 
 def minimal(condition: Callable[[Recipe], bool]) -> Recipe:
-    """The smallest recipe for which the condition holds."""
-    return find(strategies.recipes(), condition, settings=SEARCH)
+    """The smallest recipe for which the condition holds, of what three searches shrink to.
+
+    One search can be stuck short of it, and whether it is depends on more than its seed: hypothesis also draws
+    constants that it reads in modules under test, of which an installed package is none.
+    """
+    found = [find(strategies.recipes(), condition, settings=SEARCH, random=Random(seed)) for seed in range(3)]
+    return min(found, key=lambda recipe: (len(recipe.planted) + len(recipe.ties), recipe.vocab, len(recipe.to_json())))
 
 
 @pytest.mark.parametrize("family", FAMILIES)
@@ -51,13 +54,13 @@ def _tied_at_the_cut(recipe: Recipe) -> bool:
 def test_a_tie_cut_by_k_shrinks() -> None:
     recipe = minimal(lambda recipe: recipe.p is None and _tied_at_the_cut(recipe))
     assert recipe.vocab <= SMALL
-    assert len(recipe.planted) + len(recipe.ties) <= 2
+    assert len(recipe.planted) + len(recipe.ties) <= 1
 
 
 def test_a_tie_cut_by_p_shrinks() -> None:
     recipe = minimal(lambda recipe: recipe.k is None and _tied_at_the_cut(recipe))
     assert recipe.vocab <= SMALL
-    assert len(recipe.planted) + len(recipe.ties) <= 2
+    assert len(recipe.planted) + len(recipe.ties) <= 1
 
 
 def test_a_planted_tie_shrinks() -> None:
