@@ -17,7 +17,19 @@ from qrita import device as devices
 from qrita import passing, rounding
 from qrita import plan as plans
 from qrita.arguments import MAX_VOCAB
-from qrita.kernels import emit, select, select_groups, select_rows, sigma, stream, truncate
+from qrita.kernels import (
+    bracket,
+    emit,
+    probe,
+    select,
+    select_bracket,
+    select_groups,
+    select_rows,
+    sigma,
+    stream,
+    tally,
+    truncate,
+)
 from qrita.plan import Plan
 from qrita.records import Candidates, Cuts, Problem
 from qrita.torch_engine import signed_keys, widened_bits
@@ -60,7 +72,9 @@ class KernelEngine:
         """Write the masked logits into `out`."""
         with _on(problem.logits.device):
             in_place = out.data_ptr() == problem.logits.data_ptr()
-            wants = 0 if in_place else select.WANT_OUTPUT.value
+            # Filling the output while it is read pays where few tokens are kept for sure.
+            few = isinstance(problem.k, Tensor) or (problem.k or problem.vocab) <= self.plan_for(problem).keep
+            wants = select.WANT_OUTPUT.value if few and not in_place else 0
             call = _Call.of(problem, self.plan_for(problem), wants=wants, out=out, mask_value=mask_value)
             call.select()
             call.emit()
@@ -178,20 +192,63 @@ class _Call:
         groups = -(-problem.vocab // plan.group)
         maxima = self._workspace(problem.rows, groups)
         peaks = self._workspace(problem.rows, plan.splits)
+        brackets = plan.bracket and not self._never_misses() and not self.wants & select.WANT_LIST.value
+        probes, held, tallies = self._probes() if brackets else (self.cuts, self.cuts, self.cuts.view(torch.float32))
         truncate.group_maxima_kernel[(problem.rows * plan.splits,)](
-            *self.logits, *passing.strided(self.out), maxima, peaks,
-            problem.vocab, groups, plan.splits, self.fill, self._blanks(),
+            *self.logits, *passing.strided(self.out), *self.arguments[:4], probes, tallies, maxima, peaks,
+            problem.vocab, groups, plan.splits, self.fill, self._blanks(), int(brackets),
             **self.shape, GROUP=plan.group, TILE=plan.tile, num_warps=plan.warps,
         )  # fmt: skip
-        row_masses = self._row_masses(peaks)
-        select_groups.select_groups_kernel[(min(problem.rows, plan.programs),)](
-            *self.logits, *passing.strided(self.out), *self.arguments, maxima, row_masses,
-            self._workspace(problem.rows, plan.keep), self.cuts, self.masses, self.listing,
-            problem.rows, problem.vocab, groups, plan.splits, self.slots, self.wants,
-            **self.shape, GROUP=plan.group, GROUPS=plan.groups, KEEP=plan.keep, SPLITS=plans.MAX_SPLITS,
-            num_warps=plan.select_warps,
+        row_masses = self._select_bracket(peaks, probes, tallies, held) if brackets else self._row_masses(peaks)
+        if not isinstance(problem.k, int) or problem.k <= plan.keep or not brackets:
+            select_groups.select_groups_kernel[(min(problem.rows, plan.programs),)](
+                *self.logits, *passing.strided(self.out), *self.arguments, maxima, row_masses,
+                self._workspace(problem.rows, plan.keep), self.cuts, self.masses, self.listing,
+                problem.rows, problem.vocab, groups, plan.splits, self.slots, self.wants, int(brackets),
+                **self.shape, GROUP=plan.group, GROUPS=plan.groups, KEEP=plan.keep, SPLITS=plans.MAX_SPLITS,
+                num_warps=plan.select_warps,
+            )  # fmt: skip
+        return row_masses
+
+    def _probes(self) -> tuple[Tensor, Tensor, Tensor]:
+        """Launch the look at a sample; return what it leaves, and room for tallies."""
+        plan, problem = self.plan, self.problem
+        probes = self._workspace(problem.rows, probe.PIVOTS.value)
+        held = self._workspace(problem.rows, 1)
+        tallies = self._workspace(problem.rows, plan.splits * tally.TALLIES.value, torch.float32)
+        probe.probe_kernel[(problem.rows,)](
+            *self.logits, *self.arguments, probes, held, problem.vocab,
+            **self.shape, SAMPLE=plan.sample, num_warps=plan.select_warps,
+        )  # fmt: skip
+        return probes, held, tallies
+
+    def _select_bracket(self, peaks: Tensor, probes: Tensor, tallies: Tensor, held: Tensor) -> Tensor:
+        plan, problem = self.plan, self.problem
+        brackets, inside = self._workspace(problem.rows, 2), self._workspace(problem.rows, plan.hold)
+        counts = self._workspace(problem.rows, plan.splits)
+        above_masses, row_masses = (self._workspace(problem.rows, plan.splits, torch.int64) for _ in range(2))
+        wants_mass = self.wants & select.WANT_MASS.value
+        new_probes, new_tallies = torch.empty_like(probes), torch.empty_like(tallies)
+        bracket.retally_kernel[(problem.rows * plan.splits,)](
+            *self.logits, *self.arguments, peaks, probes, tallies, new_probes, new_tallies, problem.vocab, plan.splits,
+            **self.shape, SPLITS=plans.MAX_SPLITS, TILE=plan.tile, num_warps=plan.warps,
+        )  # fmt: skip
+        probes, tallies = new_probes, new_tallies
+        self._collect(peaks, probes, tallies, brackets, held, inside, counts, above_masses, row_masses, brackets=True)
+        select_bracket.select_bracket_kernel[(min(problem.rows, plan.programs),)](
+            *self.logits, *self.arguments, peaks, brackets, held, inside, counts, above_masses, row_masses,
+            self.cuts, self.masses, problem.rows, problem.vocab, plan.splits, wants_mass,
+            **self.shape, SPLITS=plans.MAX_SPLITS, HOLD=plan.hold, TILE=plan.row_tile, num_warps=plan.select_warps,
         )  # fmt: skip
         return row_masses
+
+    def _collect(self, *workspace: Tensor, brackets: bool) -> None:
+        plan, problem = self.plan, self.problem
+        bracket.collect_kernel[(problem.rows * plan.splits,)](
+            *self.logits, *self.arguments, *workspace, problem.vocab, plan.splits,
+            self.wants & select.WANT_MASS.value, int(brackets),
+            **self.shape, SPLITS=plans.MAX_SPLITS, HOLD=plan.hold, TILE=plan.tile, num_warps=plan.warps,
+        )  # fmt: skip
 
     def _select_sigma(self) -> Tensor:
         plan, problem = self.plan, self.problem
@@ -213,13 +270,14 @@ class _Call:
     def _row_masses(self, peaks: Tensor) -> Tensor:
         """int64 [rows, splits], the parts of the whole rows' masses, where top-p without top-k needs them."""
         plan, problem = self.plan, self.problem
-        masses = self._workspace(problem.rows, plan.splits, torch.int64)
+        row_masses = self._workspace(problem.rows, plan.splits, torch.int64)
         if not isinstance(problem.k, int) and problem.p is not None:
-            truncate.row_mass_kernel[(problem.rows * plan.splits,)](
-                *self.logits, *self.arguments, peaks, masses, problem.vocab, plan.splits,
-                **self.shape, SPLITS=plans.MAX_SPLITS, TILE=plan.tile, num_warps=plan.warps,
-            )  # fmt: skip
-        return masses
+            unused, float_unused = self.cuts, self.cuts.view(torch.float32)
+            counts, masses = self._workspace(problem.rows, plan.splits), torch.empty_like(row_masses)
+            self._collect(
+                peaks, unused, float_unused, unused, unused, unused, counts, masses, row_masses, brackets=False
+            )
+        return row_masses
 
     def _blanks(self) -> int:
         """Whether truncation fills the output as it reads: not in place, where the logits are still needed."""

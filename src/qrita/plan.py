@@ -30,7 +30,9 @@ class Plan:
         group: tokens in a group.
         groups: groups that a row may have, a power of two; tokens in a row are at most group * groups.
         keep: groups that are gathered, a power of two: top-k up to `keep` never misses.
-        sample, hold: tokens that the threshold of sigma is guessed from, and that may lie above it.
+        sample, hold: tokens that a threshold or a bracket is guessed from, and that may lie above it, or inside.
+        bracket: whether cuts deep in a row, which groups cannot hold, are looked for in a bracket before whole rows are
+            searched.
         tile: tokens that a program reads at a time where it streams a row to truncate or to emit.
         row_tile: the same where one program searches a whole row.
         warps, select_warps, row_warps: warps of the streaming kernels, of selection from candidates, and from rows.
@@ -45,6 +47,7 @@ class Plan:
     keep: int
     sample: int
     hold: int
+    bracket: bool
     tile: int
     row_tile: int
     warps: int
@@ -88,15 +91,16 @@ def choose(problem: Problem, device: Device) -> Plan:
     short = vocab <= 32 * 4096
     # Of 1024 rows, selection took 161 us with 64 groups kept and 4 warps, 244 us with 128 and 8.
     few = short and isinstance(problem.k, int) and problem.k <= 56
-    tile = 2048
+    tile = 1024  # of 1024, 2048 and 4096, for the streaming kernels; 512 with 2 warps is as good
     splits = 8 if rows >= device.multiprocessors else -(-8 * device.multiprocessors // rows)
     return Plan(
         truncation="groups" if vocab <= 64 * 8192 else "none",
         group=32 if short else 64,
         groups=4096 if short else 8192,
         keep=64 if few else 128,
-        sample=4096,
-        hold=4096,
+        sample=2048,
+        hold=2048,
+        bracket=True,
         tile=tile,
         row_tile=2048,
         warps=_warps(4, device),
@@ -115,6 +119,8 @@ def forced(problem: Problem, device: Device) -> dict[str, Plan]:
         "chosen": plan,
         "sigma": replace(plan, truncation="sigma"),
         "none": replace(plan, truncation="none"),
+        "no bracket": replace(plan, bracket=False),
+        "small bracket": replace(plan, keep=2, hold=64, sample=64, splits=2),
         "narrow": replace(plan, group=16 if vocab <= 16 * plan.groups else plan.group, keep=16, tile=512, row_tile=256),
         "one program a row": replace(plan, splits=1),
         "many programs a row": replace(plan, splits=MAX_SPLITS),

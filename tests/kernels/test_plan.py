@@ -93,7 +93,7 @@ WRONG = [
     ("programs", 0, "programs=0: expected 1"),
     ("truncation", "guess", "truncation='guess': expected one of groups, sigma, none"),
     ("hold", 1, "hold=1, splits="),
-    ("group", 4096, "tile=2048, group=4096"),
+    ("group", 4096, "tile=1024, group=4096"),
 ]
 
 

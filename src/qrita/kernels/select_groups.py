@@ -56,16 +56,22 @@ def select_groups_kernel(
     out, out_row_stride: tl.int64, out_column_stride: tl.int64,
     k_words, k_stride: tl.int64, k_kind, k_scalar, p_words, p_halves, p_stride: tl.int64, p_kind, p_scalar,
     maxima, row_masses, chosen, cuts, masses, listing,
-    rows: tl.int64, vocab, groups, splits, slots, wants,
+    rows: tl.int64, vocab, groups, splits, slots, wants, bracketed,
     FORMAT: tl.constexpr, ALIGNED: tl.constexpr, GROUP: tl.constexpr, GROUPS: tl.constexpr, KEEP: tl.constexpr,
     SPLITS: tl.constexpr,
 ):  # fmt: skip
-    """A persistent grid over rows: the records, and what else the call wants, of those that the groups settle."""
+    """A persistent grid over rows: the records, and what else the call wants, of those that the groups settle.
+
+    Where rows were `bracketed` before, those that are settled are left alone.
+    """
     row = tl.program_id(0).to(tl.int64)
     while row < rows:
+        state = MISSED
+        if bracketed:
+            state = tl.load(cuts + CUT_STATE * rows + row)
         k = top_k(k_words, k_stride, k_kind, k_scalar, row, vocab)
         p = top_p(p_words, p_halves, p_stride, p_kind, p_scalar, row)
-        hit = (k <= KEEP) | (groups <= KEEP)
+        hit = (state == MISSED) & ((k <= KEEP) | (groups <= KEEP))
         if hit:
             picked, floor, complete = choose_groups(maxima + row * groups, chosen + row * KEEP, groups, k, KEEP, GROUPS)
             base = row_start(logits, row, row_stride, ALIGNED)
@@ -78,6 +84,6 @@ def select_groups_kernel(
                 total_of(row_masses, row, splits, SPLITS), complete, cuts, masses, listing, rows, row, slots, wants,
                 ALIGNED,
             )  # fmt: skip
-        if not hit:
+        if (state == MISSED) & (hit == 0):
             tl.store(cuts + CUT_STATE * rows + row, MISSED)
         row += tl.num_programs(0)

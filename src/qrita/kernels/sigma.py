@@ -11,6 +11,7 @@ import triton.language as tl
 
 from qrita.kernels.entry import entry
 from qrita.kernels.order import INELIGIBLE, keys_of, value_of
+from qrita.kernels.probe import spread
 from qrita.kernels.rows import bound, element, load_keys, row_start, top_k, top_p
 from qrita.kernels.select import CUT_STATE, MISSED
 from qrita.kernels.settle import settle
@@ -19,9 +20,6 @@ from qrita.kernels.truncate import blank, tiles_of, total_of
 
 MARGIN = tl.constexpr(0.2)
 """The paper's safety margin: the threshold is lowered by this share of its magnitude."""
-
-RUN = tl.constexpr(32)
-"""Consecutive tokens in each piece of the sample."""
 
 
 @triton.jit
@@ -44,9 +42,7 @@ def floor_of(
     base, column_stride, vocab, wanted, FORMAT: tl.constexpr, ALIGNED: tl.constexpr, SAMPLE: tl.constexpr
 ):  # fmt: skip
     """int32, the key of the threshold that about `wanted` tokens of a normal row would exceed, less the margin."""
-    i = tl.arange(0, SAMPLE)
-    piece = tl.maximum(vocab // (SAMPLE // RUN), RUN)
-    keys = load_keys(base, (i // RUN) * piece + i % RUN, column_stride, vocab, FORMAT, ALIGNED)
+    keys = load_keys(base, spread(vocab, SAMPLE), column_stride, vocab, FORMAT, ALIGNED)
     finite = (keys > INELIGIBLE) & (keys < 0x7F800000)
     x = tl.where(finite, value_of(keys), 0.0)
     n = tl.maximum(tl.sum(finite.to(tl.float32), 0), 1.0)

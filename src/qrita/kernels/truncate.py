@@ -12,8 +12,9 @@ import triton.language as tl
 
 from qrita.kernels.entry import entry
 from qrita.kernels.order import INELIGIBLE, keys_of
-from qrita.kernels.rows import ONE, bound, element, load_keys, row_start, top_k, top_p
-from qrita.kernels.weight import weights_of
+from qrita.kernels.probe import amounts_of
+from qrita.kernels.rows import bound, element, row_start, top_k
+from qrita.kernels.tally import IN_THREAD, folded, pivots_of, store_tallies
 
 
 @triton.jit
@@ -35,10 +36,10 @@ def blank(target, offsets, column_stride, inside, raw, keys, fill, FORMAT: tl.co
 
 
 @triton.jit
-def total_of(row_masses, row, splits, SPLITS: tl.constexpr):
-    """int64, the mass of a whole row: the sum of its splits' masses."""
+def total_of(parts, row, splits, SPLITS: tl.constexpr):
+    """The sum of what each split of a row left in parts [rows, splits]."""
     split = tl.arange(0, SPLITS)
-    return tl.sum(tl.load(row_masses + row * splits + split, mask=split < splits, other=0), 0)
+    return tl.sum(tl.load(parts + row * splits + split, mask=split < splits, other=0), 0)
 
 
 @triton.jit
@@ -53,13 +54,14 @@ def tiles_of(split, splits, vocab, TILE: tl.constexpr):
 def group_maxima_kernel(
     logits, row_stride: tl.int64, column_stride: tl.int64,
     out, out_row_stride: tl.int64, out_column_stride: tl.int64,
-    maxima, peaks, vocab, groups, splits, fill, blanks,
+    k_words, k_stride: tl.int64, k_kind, k_scalar,
+    probes, tallies, maxima, peaks, vocab, groups, splits, fill, blanks, probed,
     FORMAT: tl.constexpr, ALIGNED: tl.constexpr, GROUP: tl.constexpr, TILE: tl.constexpr,
 ):  # fmt: skip
     """One program a (row, split): maxima [rows, groups] and peaks [rows, splits] of keys.
 
-    With `blanks` it also writes `fill` (raw words) over the same part of `out`, which saves a pass over the output;
-    -inf stays -inf.
+    Where the rows were `probed` also tallies [rows, splits, TALLIES]. With `blanks` it also writes `fill` (raw words)
+    over the same part of `out`, which saves a pass over the output; -inf stays -inf.
     """
     row = (tl.program_id(0) // splits).to(tl.int64)
     split = tl.program_id(0) % splits
@@ -68,6 +70,15 @@ def group_maxima_kernel(
     within = tl.arange(0, TILE // GROUP)[:, None] * GROUP + tl.arange(0, GROUP)[None, :]
     first, end = tiles_of(split, splits, vocab, TILE)
     peak = INELIGIBLE
+    k = 0
+    low, middle, high, top_value = INELIGIBLE, INELIGIBLE, INELIGIBLE, 0.0
+    if probed:
+        k = top_k(k_words, k_stride, k_kind, k_scalar, row, vocab)
+        low, middle, high, top_value = pivots_of(probes, row)
+    at_low = tl.zeros([TILE // IN_THREAD], tl.float32)
+    at_middle = tl.zeros([TILE // IN_THREAD], tl.float32)
+    at_high = tl.zeros([TILE // IN_THREAD], tl.float32)
+    total = tl.zeros([TILE // IN_THREAD], tl.float32)
     for tile in tl.range(first, end):
         offsets = tile * TILE + within
         inside = offsets < bound(vocab, ALIGNED)
@@ -79,31 +90,12 @@ def group_maxima_kernel(
         peak = tl.maximum(peak, tl.max(greatest, 0))
         if blanks:
             blank(target, offsets, out_column_stride, inside, raw, keys, fill, FORMAT, ALIGNED)
+        if probed:
+            amounts = amounts_of(keys, top_value, k)
+            at_low += folded(tl.where(keys >= low, amounts, 0.0), TILE)
+            at_middle += folded(tl.where(keys >= middle, amounts, 0.0), TILE)
+            at_high += folded(tl.where(keys >= high, amounts, 0.0), TILE)
+            total += folded(amounts, TILE)
     tl.store(peaks + row * splits + split, peak)
-
-
-@entry
-def row_mass_kernel(
-    logits, row_stride: tl.int64, column_stride: tl.int64,
-    k_words, k_stride: tl.int64, k_kind, k_scalar, p_words, p_halves, p_stride: tl.int64, p_kind, p_scalar,
-    peaks, masses, vocab, splits,
-    FORMAT: tl.constexpr, ALIGNED: tl.constexpr, SPLITS: tl.constexpr, TILE: tl.constexpr,
-):  # fmt: skip
-    """One program a (row, split): masses [rows, splits], the integer mass of every eligible token of the slice.
-
-    Only for rows whose total is that of the whole row, top-k being off; the others are left alone.
-    """
-    row = (tl.program_id(0) // splits).to(tl.int64)
-    split = tl.program_id(0) % splits
-    k = top_k(k_words, k_stride, k_kind, k_scalar, row, vocab)
-    p = top_p(p_words, p_halves, p_stride, p_kind, p_scalar, row)
-    if (k == 0) & (p != ONE):
-        base = row_start(logits, row, row_stride, ALIGNED)
-        s = tl.arange(0, SPLITS)
-        top = tl.max(tl.load(peaks + row * splits + s, mask=s < splits, other=INELIGIBLE), 0)
-        first, end = tiles_of(split, splits, vocab, TILE)
-        mass = tl.zeros([TILE], tl.int64)
-        for tile in tl.range(first, end):
-            keys = load_keys(base, tile * TILE + tl.arange(0, TILE), column_stride, vocab, FORMAT, ALIGNED)
-            mass += tl.where(keys > INELIGIBLE, weights_of(keys, top), 0)
-        tl.store(masses + row * splits + split, tl.sum(mass, 0))
+    if probed:
+        store_tallies(tallies, row * splits + split, at_low, at_middle, at_high, total)

@@ -1,0 +1,253 @@
+"""Truncation by a bracket: for cuts that lie deep in a row, where no small set of greatest tokens holds them.
+
+    probe    a sample gives three pivots around the cut
+    tally    while the row is read for its maximum, the measure at or above each pivot (floats: a guess)
+    retally  the same once more with closer pivots, in rows whose pivots have too much between them
+    narrow   between two of them the measure is nearly linear: a bracket of some hundred tokens around the cut
+    collect  one more pass: exactly, the count and mass above the bracket and of the row, and the tokens inside it
+    select   tests, exactly, that the cut lies inside, and finds it
+
+A miss costs time only: selection from whole rows comes after.
+"""
+
+from __future__ import annotations
+
+import triton
+import triton.language as tl
+
+from qrita.kernels.entry import entry
+from qrita.kernels.order import HIGHEST, INELIGIBLE, value_of
+from qrita.kernels.probe import LOG2_E, PIVOTS, amounts_of, key_of_value
+from qrita.kernels.rows import ONE, load_keys, row_start, top_k, top_p
+from qrita.kernels.search import measure
+from qrita.kernels.tally import IN_THREAD, TALLIES, folded, pivots_of, store_tallies
+from qrita.kernels.truncate import tiles_of
+
+AIM = tl.constexpr(1280.0)
+"""Tokens that a bracket is meant to hold. Of 440 normal rows of 128,256 tokens, cut by k from 200 to 120,000 or p from
+0.5 to 0.999, the place was off by 183 tokens at most, with 18,000 between the pivots: chance, not the parabola."""
+
+WIDE = tl.constexpr(32768.0)
+"""Tokens between two pivots beyond which a parabola is not trusted: a second tally follows."""
+
+CLOSER = tl.constexpr(4096.0)
+"""Tokens that the second tally's pivots are apart."""
+
+STAGES = tl.constexpr(3)
+
+MOST_TILES = tl.constexpr(30)
+"""Tiles whose findings fit the bits of a lane's word."""
+
+
+@triton.jit
+def odds_of(at, total):
+    """fp32, log2 of a measure against the rest: nearly straight where rows are normal, also far out in their tails."""
+    least = total * 1e-7
+    return tl.log2(tl.maximum(at, least) / tl.maximum(total - at, least))
+
+
+@triton.jit
+def place_of(low, middle, high, at_low, at_middle, at_high, total, goal, top_value, k):
+    """(found, upper, place, each): where between the pivots the measure should reach the goal, as a logit.
+
+    The secant's root between two neighbouring pivots a and b, corrected by the parabola through all three. `upper`: the
+    two are the middle and the high one. `each`: the logits that a token takes up there.
+    """
+    found = (at_low >= goal) & (at_high < goal)
+    upper = at_middle >= goal
+    wanted = odds_of(goal, total)
+    odds_low = odds_of(at_low, total)
+    odds_middle = odds_of(at_middle, total)
+    odds_high = odds_of(at_high, total)
+    a = value_of(tl.where(upper, middle, low))
+    b = value_of(tl.where(upper, high, middle))
+    odds_a = tl.where(upper, odds_middle, odds_low)
+    slope = (odds_a - tl.where(upper, odds_high, odds_middle)) / (b - a)
+    place = a + (odds_a - wanted) / slope
+    left = (odds_low - odds_middle) / (value_of(middle) - value_of(low))
+    right = (odds_middle - odds_high) / (value_of(high) - value_of(middle))
+    bend = (left - right) / (value_of(high) - value_of(low))
+    bent = place + bend * (place - a) * (place - b) / slope
+    place = tl.where((bent >= a) & (bent <= b), bent, place)
+    one = tl.where(k > 0, 1.0, tl.exp2((place - top_value) * LOG2_E))
+    # d(odds) = d(measure) * total / (measure * (total - measure) * ln 2)
+    return found, upper, place, one * total * LOG2_E / (slope * goal * (total - goal))
+
+
+@triton.jit
+def store_pivots(new_probes, row, wanted, low, middle, high, probes):
+    """The pivots of the second tally, or those that there were."""
+    lane = tl.arange(0, PIVOTS)
+    pivots = tl.load(probes + row * PIVOTS + lane)
+    closer = tl.where(lane == 0, low, tl.where(lane == 1, middle, tl.where(lane == 2, high, pivots)))
+    tl.store(new_probes + row * PIVOTS + lane, tl.where(wanted, closer, pivots))
+
+
+@triton.jit
+def tallies_of(tallies, row, splits, SPLITS: tl.constexpr):
+    """(at_low, at_middle, at_high, total) of a row: the sums over its splits."""
+    s = tl.arange(0, SPLITS)
+    places = tallies + (row * splits + s) * TALLIES
+    at_low = tl.sum(tl.load(places, mask=s < splits, other=0.0), 0)
+    at_middle = tl.sum(tl.load(places + 1, mask=s < splits, other=0.0), 0)
+    at_high = tl.sum(tl.load(places + 2, mask=s < splits, other=0.0), 0)
+    return at_low, at_middle, at_high, tl.sum(tl.load(places + 3, mask=s < splits, other=0.0), 0)
+
+
+@triton.jit
+def goal_of(k, p, total):
+    """fp32, about the measure that the kept tokens have to reach."""
+    return tl.where(k > 0, k.to(tl.float32), p.to(tl.float32, bitcast=True) * total)
+
+
+@triton.jit
+def narrowed(probes, tallies, row, splits, k, p, SPLITS: tl.constexpr, HOLD: tl.constexpr):
+    """int32 (low, high): the row's bracket, [low, high) of keys; empty, at HIGHEST, if there is none.
+
+    Where few enough tokens lie above a pivot that the cut is not above, it is all of those.
+    """
+    low, middle, high, top_value = pivots_of(probes, row)
+    at_low, at_middle, at_high, total = tallies_of(tallies, row, splits, SPLITS)
+    goal = goal_of(k, p, total)
+    found, upper, place, each = place_of(low, middle, high, at_low, at_middle, at_high, total, goal, top_value, k)
+    first = tl.where(upper, middle, low)
+    end = tl.where(upper, high, middle)
+    reach = each * (AIM * 0.5)
+    near = key_of_value(place - reach)  # INELIGIBLE if there is no such number
+    far = key_of_value(place + reach)
+    found = found & (near > INELIGIBLE) & (far > INELIGIBLE)
+    near = tl.minimum(tl.maximum(near, first), end - 1)
+    far = tl.maximum(tl.minimum(far, end - 1), near) + 1
+    few = (k > 0) & (at_low >= goal) & (tl.where(upper, at_middle, at_low) <= HOLD)
+    near = tl.where(few, first, tl.where(found, near, HIGHEST))
+    return near, tl.where(few | (found == 0), HIGHEST, far)
+
+
+@triton.jit
+def closer(low, middle, high, at_low, at_middle, at_high, total, goal, peak, top_value, k):
+    """(wanted, low, middle, high): the pivots of a second tally, where the first leaves too much between."""
+    found, upper, place, each = place_of(low, middle, high, at_low, at_middle, at_high, total, goal, top_value, k)
+    apart = value_of(tl.where(upper, high, middle)) - value_of(tl.where(upper, middle, low))
+    near = key_of_value(place - each * CLOSER)
+    far = key_of_value(place + each * CLOSER)
+    wide = found & (apart > each * WIDE) & (near > INELIGIBLE) & (far > INELIGIBLE)
+    near = tl.maximum(near, low)
+    far = tl.minimum(far, high - 1) + 1
+    between = tl.minimum(tl.maximum(key_of_value(place), near), far)
+    # The sample can have missed what lies above it; by mass that is the groups' business.
+    beyond = (k > 0) & (at_high >= goal) & (peak > high)
+    above = key_of_value(0.5 * value_of(high) + 0.5 * value_of(peak))
+    return (
+        (wide & (near < far)) | beyond,
+        tl.where(beyond, high, near),
+        tl.where(beyond, tl.maximum(above, high), between),
+        tl.where(beyond, peak + 1, far),
+    )
+
+
+@entry
+def retally_kernel(
+    logits, row_stride: tl.int64, column_stride: tl.int64,
+    k_words, k_stride: tl.int64, k_kind, k_scalar, p_words, p_halves, p_stride: tl.int64, p_kind, p_scalar,
+    peaks, probes, tallies, new_probes, new_tallies, vocab, splits,
+    FORMAT: tl.constexpr, ALIGNED: tl.constexpr, SPLITS: tl.constexpr, TILE: tl.constexpr,
+):  # fmt: skip
+    """One program a (row, split): pivots and tallies as they were, or where those are far apart, closer ones."""
+    row = (tl.program_id(0) // splits).to(tl.int64)
+    split = tl.program_id(0) % splits
+    k = top_k(k_words, k_stride, k_kind, k_scalar, row, vocab)
+    p = top_p(p_words, p_halves, p_stride, p_kind, p_scalar, row)
+    low, middle, high, top_value = pivots_of(probes, row)
+    at_low, at_middle, at_high, total = tallies_of(tallies, row, splits, SPLITS)
+    s = tl.arange(0, SPLITS)
+    peak = tl.max(tl.load(peaks + row * splits + s, mask=s < splits, other=INELIGIBLE), 0)
+    wanted, low, middle, high = closer(
+        low, middle, high, at_low, at_middle, at_high, total, goal_of(k, p, total), peak, top_value, k
+    )
+    if split == 0:
+        store_pivots(new_probes, row, wanted, low, middle, high, probes)
+    if wanted:
+        base = row_start(logits, row, row_stride, ALIGNED)
+        first, end = tiles_of(split, splits, vocab, TILE)
+        lows = tl.zeros([TILE // IN_THREAD], tl.float32)
+        middles = tl.zeros([TILE // IN_THREAD], tl.float32)
+        highs = tl.zeros([TILE // IN_THREAD], tl.float32)
+        totals = tl.zeros([TILE // IN_THREAD], tl.float32)
+        for tile in tl.range(first, end):
+            keys = load_keys(base, tile * TILE + tl.arange(0, TILE), column_stride, vocab, FORMAT, ALIGNED)
+            amounts = amounts_of(keys, top_value, k)
+            lows += folded(tl.where(keys >= low, amounts, 0.0), TILE)
+            middles += folded(tl.where(keys >= middle, amounts, 0.0), TILE)
+            highs += folded(tl.where(keys >= high, amounts, 0.0), TILE)
+            totals += folded(amounts, TILE)
+        store_tallies(new_tallies, row * splits + split, lows, middles, highs, totals)
+    else:
+        lane = tl.arange(0, TALLIES)
+        place = (row * splits + split) * TALLIES + lane
+        tl.store(new_tallies + place, tl.load(tallies + place))
+
+
+@triton.jit
+def keep_found(found, index, held, inside, HOLD: tl.constexpr, TILE: tl.constexpr):
+    """Append the tokens that a batch of tiles has found to a row's; bit t of a lane's word stands for index + t * TILE.
+
+    Programs that share the row append in whichever order they come: what is done with the tokens does not depend on it.
+    """
+    while tl.max(found, 0) > 0:
+        has = (found != 0).to(tl.int32)
+        lowest = found & -found
+        tile = (lowest.to(tl.float32).to(tl.int32, bitcast=True) >> 23) - 127  # log2 of a power of two
+        place = tl.cumsum(has, 0) - 1
+        place += tl.atomic_add(held, tl.sum(has, 0), sem="relaxed")
+        tl.store(inside + place, index + tile * TILE, mask=(has != 0) & (place < HOLD))
+        found ^= lowest
+
+
+@entry
+def collect_kernel(
+    logits, row_stride: tl.int64, column_stride: tl.int64,
+    k_words, k_stride: tl.int64, k_kind, k_scalar, p_words, p_halves, p_stride: tl.int64, p_kind, p_scalar,
+    peaks, probes, tallies, brackets, held, inside, counts, masses, row_masses, vocab, splits, wants_mass, brackets_it,
+    FORMAT: tl.constexpr, ALIGNED: tl.constexpr, SPLITS: tl.constexpr, HOLD: tl.constexpr, TILE: tl.constexpr,
+):  # fmt: skip
+    """One program a (row, split): what the slice holds above the row's bracket and inside it, exactly.
+
+    Writes brackets [rows, 2]; counts and masses [rows, splits] of the tokens above the bracket; the mass of all of the
+    slice into row_masses [rows, splits], where top-k is off; the indices of tokens in the bracket into inside
+    [rows, HOLD], in no order, their number into held [rows] (more than HOLD are a miss).
+    """
+    row = (tl.program_id(0) // splits).to(tl.int64)
+    split = tl.program_id(0) % splits
+    k = top_k(k_words, k_stride, k_kind, k_scalar, row, vocab)
+    p = top_p(p_words, p_halves, p_stride, p_kind, p_scalar, row)
+    low = HIGHEST
+    high = HIGHEST
+    if brackets_it:
+        low, high = narrowed(probes, tallies, row, splits, k, p, SPLITS, HOLD)
+        if split == 0:
+            tl.store(brackets + row * 2, low)
+            tl.store(brackets + row * 2 + 1, high)
+    weighs = ((p != ONE) | (wants_mass != 0)) & ((k == 0) | (low < high))
+    if weighs | (low < high):
+        s = tl.arange(0, SPLITS)
+        top = tl.max(tl.load(peaks + row * splits + s, mask=s < splits, other=INELIGIBLE), 0)
+        base = row_start(logits, row, row_stride, ALIGNED)
+        lane = tl.arange(0, TILE)
+        first, end = tiles_of(split, splits, vocab, TILE)
+        mass = tl.zeros([TILE // IN_THREAD], tl.int64)
+        mass_above = tl.zeros([TILE // IN_THREAD], tl.int64)
+        count_above = tl.zeros([TILE // IN_THREAD], tl.int32)
+        for batch in tl.range(first, end, MOST_TILES):
+            found = tl.zeros([TILE], tl.int32)
+            for tile in tl.range(batch, tl.minimum(batch + MOST_TILES, end), num_stages=STAGES):
+                keys = load_keys(base, tile * TILE + lane, column_stride, vocab, FORMAT, ALIGNED)
+                if weighs:
+                    amounts = measure(keys, top, True)
+                    mass += folded(amounts, TILE)
+                    mass_above += folded(tl.where(keys >= high, amounts, 0), TILE)
+                count_above += folded((keys >= high).to(tl.int32), TILE)
+                found |= ((keys >= low) & (keys < high)).to(tl.int32) << (tile - batch)
+            keep_found(found, batch * TILE + lane, held + row, inside + row * HOLD, HOLD, TILE)
+        tl.store(counts + row * splits + split, tl.sum(count_above, 0))
+        tl.store(masses + row * splits + split, tl.sum(mass_above, 0))
+        tl.store(row_masses + row * splits + split, tl.sum(mass, 0))

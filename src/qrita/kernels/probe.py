@@ -1,0 +1,114 @@
+"""A look at a sample of every row: where the cut may lie, for the passes over whole rows that follow.
+
+Float arithmetic here decides nothing: what it finds is tested exactly later, and a miss costs time only.
+"""
+
+from __future__ import annotations
+
+import triton
+import triton.language as tl
+
+from qrita.kernels.entry import entry
+from qrita.kernels.order import HIGHEST, INELIGIBLE, keys_of, value_of
+from qrita.kernels.rows import ONE, load_keys, row_start, top_k, top_p
+
+RUN = tl.constexpr(32)
+"""Consecutive tokens in each piece of a sample, for whole sectors of memory."""
+
+PIVOTS = tl.constexpr(4)
+"""What a probe leaves for a row: three ascending keys, and the greatest of the sample."""
+
+DEVIATIONS = tl.constexpr(4.0)
+"""Half the width of the bracket, in standard deviations of a sample's share."""
+
+LEAST = tl.constexpr(0.125)
+"""Of what lies on either side of the cut, the part that a bracket leaves there at least."""
+
+ROUNDS = tl.constexpr(12)
+"""Rounds of a search that leaves a third: 2**32 keys become 2**13, a two-thousandth of a binade."""
+
+LOG2_E = tl.constexpr(1.4426950408889634)
+
+
+@triton.jit
+def spread(vocab, SAMPLE: tl.constexpr):
+    """int32 [SAMPLE], offsets in a row, in pieces spread evenly over it; past its end where it is shorter."""
+    i = tl.arange(0, SAMPLE)
+    piece = tl.maximum(vocab // (SAMPLE // RUN), RUN)
+    return (i // RUN) * piece + i % RUN
+
+
+@triton.jit
+def key_of_value(value):
+    """int32, the key of an fp32 number; INELIGIBLE of NaN and -inf."""
+    return keys_of(value.to(tl.int32, bitcast=True), "fp32")
+
+
+@triton.jit
+def amounts_of(keys, top_value, k):
+    """fp32, about what tokens measure: 1, or e**(logit - top_value) where top-k is off; 0 where ineligible."""
+    amounts = tl.exp2((value_of(keys) - top_value) * LOG2_E)
+    return tl.where(keys > INELIGIBLE, tl.where(k > 0, 1.0, amounts), 0.0)
+
+
+@triton.jit
+def bracket_of(keys, top, k, p, vocab):
+    """(low, high): keys of a sample between which the row's cut should lie, by count or by mass.
+
+    A sample's share varies as sqrt(share * (1 - share) / n), n being its effective size, (sum w)**2 / sum w**2. Both
+    ends are searched at once, lanes 0 and 1 of the pivots for the lower, lanes 2 and 3 for the upper:
+
+        low ----- pivot 0 ----- pivot 1 ----- high      a round leaves a third
+    """
+    amounts = amounts_of(keys, value_of(top), k)
+    total = tl.maximum(tl.sum(amounts, 0), 1e-30)
+    share = tl.where(k > 0, k.to(tl.float32) / vocab.to(tl.float32), p.to(tl.float32, bitcast=True))
+    width = tl.sqrt(share * (1.0 - share) * tl.sum(amounts * amounts, 0)) / total * DEVIATIONS
+    lane = tl.arange(0, 4)
+    lower = lane < 2
+    more = tl.minimum(share + width, 1.0 - (1.0 - share) * LEAST)
+    goal = tl.where(lower, more, tl.maximum(share - width, share * LEAST)) * total
+    least = tl.min(tl.where(keys > INELIGIBLE, keys, HIGHEST), 0).to(tl.int64)
+    near, far = least, least
+    near_end, far_end = top.to(tl.int64) + 1, top.to(tl.int64) + 1
+    for _ in range(ROUNDS):
+        first = tl.where(lower, near, far)
+        end = tl.where(lower, near_end, far_end)
+        pivots = first + (end - first) * (lane % 2 + 1) // 3
+        reach = keys[None, :] >= pivots.to(tl.int32)[:, None]
+        reaches = tl.sum(tl.where(reach, amounts[None, :], 0.0), 1) >= goal
+        near = tl.max(tl.where(lower & reaches, pivots, near), 0)
+        far = tl.max(tl.where(lower | (reaches == 0), far, pivots), 0)
+        near_end = tl.min(tl.where(lower & (reaches == 0), pivots, near_end), 0)
+        far_end = tl.min(tl.where(lower | reaches, far_end, pivots), 0)
+    # The ends are put onto tokens of the sample, so that a run of equal ones is a bracket of one key.
+    low = tl.min(tl.where(keys >= near, keys, HIGHEST), 0)
+    high = tl.min(tl.where(keys >= far, keys, HIGHEST), 0)
+    return low, tl.maximum(low, high)
+
+
+@entry
+def probe_kernel(
+    logits, row_stride: tl.int64, column_stride: tl.int64,
+    k_words, k_stride: tl.int64, k_kind, k_scalar, p_words, p_halves, p_stride: tl.int64, p_kind, p_scalar,
+    probes, held, vocab,
+    FORMAT: tl.constexpr, ALIGNED: tl.constexpr, SAMPLE: tl.constexpr,
+):  # fmt: skip
+    """One program a row: probes [rows, PIVOTS], and 0 into held [rows]. HIGHEST where there is nothing to look for."""
+    row = tl.program_id(0).to(tl.int64)
+    k = top_k(k_words, k_stride, k_kind, k_scalar, row, vocab)
+    p = top_p(p_words, p_halves, p_stride, p_kind, p_scalar, row)
+    none = (row * 0).to(tl.int32) + HIGHEST
+    low, high, top = none, none, none
+    if (k > 0) | (p != ONE):
+        base = row_start(logits, row, row_stride, ALIGNED)
+        keys = load_keys(base, spread(vocab, SAMPLE), column_stride, vocab, FORMAT, ALIGNED)
+        top = tl.max(keys, 0)
+        if top > INELIGIBLE:
+            low, high = bracket_of(keys, top, k, p, vocab)
+    middle = key_of_value(0.5 * value_of(low) + 0.5 * value_of(high))
+    tl.store(probes + row * PIVOTS, low)
+    tl.store(probes + row * PIVOTS + 1, tl.minimum(tl.maximum(middle, low), high))
+    tl.store(probes + row * PIVOTS + 2, tl.minimum(high, HIGHEST - 1) + 1)
+    tl.store(probes + row * PIVOTS + 3, top)
+    tl.store(held + row, 0)

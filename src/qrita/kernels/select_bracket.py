@@ -1,0 +1,131 @@
+"""Selection from a bracket: the tokens inside it are few, and what lies above it is counted and weighed."""
+
+from __future__ import annotations
+
+import triton
+import triton.language as tl
+
+from qrita.kernels.entry import entry
+from qrita.kernels.order import HIGHEST, INELIGIBLE
+from qrita.kernels.rows import ONE, load_keys, row_start, target_mass, top_k, top_p
+from qrita.kernels.search import bounds, measure, search
+from qrita.kernels.select import CUT_STATE, MISSED, SELECTED, store_cut, tokens_for
+from qrita.kernels.stream import row_nth
+from qrita.kernels.truncate import total_of
+from qrita.kernels.weight import weights_of
+
+
+@triton.jit
+def cut_in_bracket(keys, top, k, p, count_above, mass_above, total, wants_mass):
+    """(hit, key, above, quota, mass, total): the cut of a row whose tile holds every token of a bracket, in any order.
+
+    The kept tokens are the `above` tokens above `key`, and the first `quota` of those that have it. `count_above` and
+    `mass_above` are those of the tokens above the bracket, `total` the mass of the whole row where top-k is off.
+    """
+    low, greatest, inside = bounds(keys)
+    end = greatest.to(tl.int64) + 1
+    weighs = (p != ONE) | (wants_mass != 0)
+    hit = inside > 0
+    key = low - 1
+    above = count_above
+    quota = above * 0
+    mass = mass_above
+    if k > 0:
+        goal = k - count_above
+        hit = (goal >= 1) & (goal <= inside)
+        if hit:
+            key, more = search(keys, greatest, low, end, goal, 0, False)
+            above = count_above + more
+            quota = goal - more
+    if hit & weighs:
+        reached = tl.sum(tl.where(keys > key, measure(keys, top, True), 0), 0)
+        mass = mass_above + reached + tl.where(k > 0, quota * weights_of(key, top), 0)
+        total = tl.where(k > 0, mass, total)
+        if p != ONE:
+            target = target_mass(p, total)
+            goal = target - mass_above
+            hit = (goal >= 1) & (target <= mass)
+            if hit & (goal <= reached):
+                key, more = search(keys, top, key + 1, end, goal, 0, True)
+                above = count_above + tl.sum((keys > key).to(tl.int32), 0)
+                reached = more
+            if hit:
+                quota = tokens_for(goal - reached, weights_of(key, top))
+                mass = mass_above + reached + quota * weights_of(key, top)
+    return hit, key, above, quota, mass, total
+
+
+@triton.jit
+def cut_at_key(key, found, top, k, p, count_above, mass_above, total):
+    """`cut_in_bracket` where all `found` tokens of the bracket have one key."""
+    each = weights_of(key, top)
+    quota = tl.where(k > 0, k - count_above, found.to(tl.int64))
+    hit = (quota >= 1) & (quota <= found)
+    mass = mass_above + quota * each
+    total = tl.where(k > 0, mass, total)
+    if p != ONE:
+        goal = target_mass(p, total) - mass_above
+        hit = hit & (goal >= 1) & (goal <= quota * each)
+        quota = tl.where(hit, tokens_for(goal, each), quota)
+        mass = mass_above + quota * each
+    return hit, key, count_above, quota, mass, total
+
+
+@triton.jit
+def nth_by_index(keys, index, key, quota):
+    """int32, the quota-th smallest index of the tokens with `key` of a tile in any order: a search of its own."""
+    ranks = tl.where(keys == key, HIGHEST - 1 - index, INELIGIBLE)
+    low, high, ties = bounds(ranks)
+    rank = low
+    if quota < ties:
+        rank, _ = search(ranks, high, low, high.to(tl.int64) + 1, quota, 0, False)
+    return HIGHEST - 1 - rank
+
+
+@entry
+def select_bracket_kernel(
+    logits, row_stride: tl.int64, column_stride: tl.int64,
+    k_words, k_stride: tl.int64, k_kind, k_scalar, p_words, p_halves, p_stride: tl.int64, p_kind, p_scalar,
+    peaks, brackets, held, inside, counts, above_masses, row_masses, cuts, masses,
+    rows: tl.int64, vocab, splits, wants_mass,
+    FORMAT: tl.constexpr, ALIGNED: tl.constexpr, SPLITS: tl.constexpr, HOLD: tl.constexpr, TILE: tl.constexpr,
+):  # fmt: skip
+    """A persistent grid over rows: the records of those whose cut lies in their bracket; MISSED for the others.
+
+    Where a bracket of one key holds more tokens than fit, the key is the cut, and the row is read once more for the
+    place of the last token kept.
+    """
+    row = tl.program_id(0).to(tl.int64)
+    while row < rows:
+        low = tl.load(brackets + row * 2)
+        found = tl.load(held + row)
+        alone = (tl.load(brackets + row * 2 + 1).to(tl.int64) - low == 1) & (found > HOLD)
+        hit = (found > 0) & ((found <= HOLD) | alone)
+        if hit:
+            k = top_k(k_words, k_stride, k_kind, k_scalar, row, vocab)
+            p = top_p(p_words, p_halves, p_stride, p_kind, p_scalar, row)
+            base = row_start(logits, row, row_stride, ALIGNED)
+            s = tl.arange(0, SPLITS)
+            top = tl.max(tl.load(peaks + row * splits + s, mask=s < splits, other=INELIGIBLE), 0)
+            slot = tl.arange(0, HOLD)
+            index = tl.load(inside + row * HOLD + slot, mask=slot < tl.minimum(found, HOLD), other=vocab)
+            keys = load_keys(base, index, column_stride, vocab, FORMAT, ALIGNED)
+            keys = tl.where(keys >= low, keys, INELIGIBLE)
+            count_above = total_of(counts, row, splits, SPLITS).to(tl.int64)
+            mass_above = total_of(above_masses, row, splits, SPLITS)
+            total = total_of(row_masses, row, splits, SPLITS)
+            if alone:
+                hit, key, above, quota, mass, total = cut_at_key(low, found, top, k, p, count_above, mass_above, total)
+            else:
+                hit, key, above, quota, mass, total = cut_in_bracket(
+                    keys, top, k, p, count_above, mass_above, total, wants_mass
+                )
+            if hit:
+                if alone:
+                    last = row_nth(base, column_stride, vocab, key, quota, FORMAT, ALIGNED, TILE)
+                else:
+                    last = nth_by_index(keys, index, key, quota)
+                store_cut(cuts, masses, rows, row, key, last, above + quota, mass, total, SELECTED)
+        if not hit:
+            tl.store(cuts + CUT_STATE * rows + row, MISSED)
+        row += tl.num_programs(0)
