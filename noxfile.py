@@ -1,6 +1,8 @@
 """Chores that a person runs: `nox -l` lists them. What must pass is written down in tox.ini only."""
 
+import shutil
 import sys
+from pathlib import Path
 
 import nox
 
@@ -8,6 +10,8 @@ nox.needs_version = ">=2024.10.9"
 nox.options.sessions = ["format", "lint", "types"]
 
 PYPROJECT = nox.project.load_toml("pyproject.toml")
+MATRIX = nox.project.load_toml("ci/matrix.toml")
+TARGETS = MATRIX["targets"]
 
 
 @nox.session
@@ -19,12 +23,55 @@ def format(session: nox.Session) -> None:  # noqa: A001
 
 
 @nox.session(venv_backend="none")
+def matrix(session: nox.Session) -> None:
+    """Write what follows from ci/matrix.toml, then compare every copy with it."""
+    session.run(sys.executable, "ci/matrix.py", "write")
+    session.run(sys.executable, "ci/matrix.py", "check")
+
+
+@nox.session(venv_backend="none")
 def lint(session: nox.Session) -> None:
-    """Check rules and format, as CI does."""
-    session.run(sys.executable, "ci/tox", "-e", "lint", "--", *session.posargs)
+    """Check rules, format and the matrix, as CI does."""
+    _tox(session, "lint")
 
 
 @nox.session(venv_backend="none")
 def types(session: nox.Session) -> None:
     """Check types, as CI does."""
-    session.run(sys.executable, "ci/tox", "-e", "type", "--", *session.posargs)
+    _tox(session, "type")
+
+
+@nox.session(venv_backend="none")
+def docs(session: nox.Session) -> None:
+    """Build the documents into site/, every link checked."""
+    _tox(session, "docs")
+    session.log("open site/index.html" if Path("site/index.html").exists() else "open site/semantics.html")
+
+
+@nox.session(venv_backend="none")
+def images(session: nox.Session) -> None:
+    """Build the runner images of the targets that follow --, or one for each Dockerfile."""
+    by_file = {target["dockerfile"]: name for name, target in TARGETS.items() if "dockerfile" in target}
+    for name in session.posargs or by_file.values():
+        session.run(sys.executable, "docker/run", name, "--build", "--dry-run", external=True)
+
+
+@nox.session(venv_backend="none")
+def digests(session: nox.Session) -> None:
+    """Ask the registry for the digests of the base images and write them down."""
+    session.run(sys.executable, "docker/resolve", *session.posargs, external=True)
+
+
+@nox.session
+def release(session: nox.Session) -> None:
+    """Build the distributions and check them: metadata, contents, and an import from the wheel without the checkout."""
+    session.install("build", "twine")
+    shutil.rmtree("dist", ignore_errors=True)
+    session.run("python", "-m", "build", "--outdir", "dist")
+    built = sorted(str(file) for file in Path("dist").iterdir())
+    session.run("twine", "check", "--strict", *built)
+    session.run("python", "-m", "zipfile", "-l", next(file for file in built if file.endswith(".whl")))
+
+
+def _tox(session: nox.Session, environment: str) -> None:
+    session.run(sys.executable, "ci/tox", "-e", environment, "--", *session.posargs)

@@ -6,7 +6,11 @@ import importlib.util
 import os
 from pathlib import Path
 
+import devices
 import pytest
+
+os.environ.update(devices.mine(os.environ))  # before torch is imported: what a process sees is fixed then
+
 import torch
 
 from qrita import engines
@@ -14,6 +18,8 @@ from qrita.testing import profiles, subjects
 from qrita.testing.subjects import Subject
 
 HERE = Path(__file__).parent
+
+pytest_plugins = ["qrita.report.plugin"]
 
 try:
     PROFILE = profiles.load()  # before any test module is imported: decorators read it
@@ -31,8 +37,35 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    if _on_gpus(config):
+        variable = "HIP_VISIBLE_DEVICES" if torch.version.hip else "CUDA_VISIBLE_DEVICES"
+        os.environ.update(devices.explicit(os.environ, torch.cuda.device_count(), variable))
     if config.getoption("--engine") == "interpreter":  # numpy computes lanes that a select discards, and says so
         config.addinivalue_line("filterwarnings", "ignore:(overflow|invalid value) encountered:RuntimeWarning")
+
+
+def pytest_xdist_auto_num_workers(config: pytest.Config) -> int | None:
+    """As many as the GPUs' memory holds; xdist's own rule, by cores, without GPUs."""
+    if not _on_gpus(config):
+        return None
+    gpus = range(torch.cuda.device_count())
+    return devices.workers([torch.cuda.get_device_properties(gpu).total_memory for gpu in gpus], os.cpu_count() or 1)
+
+
+def _on_gpus(config: pytest.Config) -> bool:
+    return config.getoption("--engine") == "triton" and torch.cuda.is_available()
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Without two GPUs, what needs them is deselected, and the header says so."""
+    alone = [item for item in items if item.get_closest_marker("several_gpus")] if _lone_gpu(config) else []
+    if alone:
+        config.hook.pytest_deselected(items=alone)
+        items[:] = [item for item in items if item not in alone]
+
+
+def _lone_gpu(config: pytest.Config) -> bool:
+    return config.getoption("--engine") == "triton" and torch.cuda.device_count() < 2
 
 
 def pytest_report_header(config: pytest.Config) -> list[str]:
@@ -56,6 +89,8 @@ def _left_out(config: pytest.Config) -> dict[str, str]:
         left_out["tests/gpu"] = "it needs a GPU and --engine triton"
     if engine == "torch":
         left_out["tests/conformance/test_plans.py"] = "the torch engine has no plans"
+    if _lone_gpu(config):
+        left_out["what is marked several_gpus"] = "this process sees one GPU"
     return left_out
 
 

@@ -86,7 +86,9 @@ def top_k_top_p_(
     Args:
         logits: [vocab] or [batch, vocab], float32, bfloat16 or float16, any strides that let no two elements share
             memory.
-        k, p, mask_value: as in `top_k_top_p`.
+        k: as in `top_k_top_p`.
+        p: as in `top_k_top_p`.
+        mask_value: as in `top_k_top_p`.
 
     Returns:
         `logits` itself.
@@ -111,7 +113,9 @@ def candidates(
     The kept set is that of `top_k_top_p` with the same logits, k and p (docs/semantics.md, rules 0 to 12 and 15).
 
     Args:
-        logits, k, p: as in `top_k_top_p`.
+        logits: as in `top_k_top_p`.
+        k: as in `top_k_top_p`.
+        p: as in `top_k_top_p`.
         max_candidates: how many slots a row has, 1 .. 2**22. Defaults to k where k is an int of at least 1;
             required otherwise.
 

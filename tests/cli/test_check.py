@@ -17,9 +17,11 @@ from qrita.cli.findings import Finding
 from qrita.cli.schedule import CORE, TURNS, Stage, Trial
 from qrita.cli.surroundings import Surroundings
 from qrita.cli.verdict import Failure, Result
+from qrita.testing.foreign import loading, worker
 from qrita.testing.properties import PROPERTIES
 from qrita.testing.real import RealRow
 from qrita.testing.recipes import Recipe
+from qrita.testing.testers import Here
 
 HERE = Path(__file__).parent
 
@@ -32,7 +34,13 @@ SMALL = (Stage("real rows", "one", (Trial(RealRow("smollm2-21", k=3), CORE),)), 
 
 
 @pytest.fixture
-def small(monkeypatch: pytest.MonkeyPatch) -> None:
+def here(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Engines of one's own run in this process: a process of their own takes seconds to start."""
+    monkeypatch.setattr(worker, "Worker", lambda name, path, seconds: Here(loading.load(name, path)))  # type: ignore[arg-type]
+
+
+@pytest.fixture
+def small(monkeypatch: pytest.MonkeyPatch, here: None) -> None:
     """A check that tries four cases."""
     monkeypatch.setattr(schedule, "stages", lambda **_: SMALL)
 
@@ -71,7 +79,7 @@ def test_quick_check_passes(tmp_path: Path) -> None:
 
 
 def test_a_planted_fault_is_found_and_its_command_shows_it_again() -> None:
-    done = shell("check", "--quick", "--engine", "planted_engines:OneMore", "--max-failures", "1")
+    done = shell("check", "--quick", "--subject", "planted_engines:OneMore", "--max-failures", "1")
     assert done.returncode == 1
     assert "FAILED, 1 of " in done.stdout
     command = next(line.split("replay: ")[1] for line in done.stdout.splitlines() if "replay: " in line)
@@ -79,7 +87,7 @@ def test_a_planted_fault_is_found_and_its_command_shows_it_again() -> None:
     assert again.returncode == 1, again.stderr
     assert "<- differs in " in again.stdout
     right = shlex.split(command)[-1]
-    assert shell("replay", "--engine", "planted_engines:Right", right).returncode == 0
+    assert shell("replay", "--subject", "planted_engines:Right", right).returncode == 0
 
 
 # --- in small ---------------------------------------------------------------------------------------------------
@@ -87,7 +95,7 @@ def test_a_planted_fault_is_found_and_its_command_shows_it_again() -> None:
 
 @pytest.mark.usefixtures("small")
 def test_passed(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["check", "--engine", "planted_engines:Right"]) == 0
+    assert main(["check", "--subject", "planted_engines:Right"]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert "qrita check: PASSED, 4 cases in " in lines[-7]
     assert lines[-6].startswith("  engine     one-more on cpu: ")
@@ -102,13 +110,14 @@ def test_passed(capsys: pytest.CaptureFixture[str]) -> None:
 
 @pytest.mark.usefixtures("small")
 def test_wrong_answers(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    arguments = ["check", "--engine", "planted_engines:OneMore", "--failures", str(tmp_path / "new" / "dir")]
+    arguments = ["check", "--subject", "planted_engines:OneMore", "--failures", str(tmp_path / "new" / "dir")]
     assert main([*arguments, "--json", str(tmp_path / "verdict.json")]) == 1
     out = capsys.readouterr().out
     assert "FAILED 1: cut, mask, candidates\n  cut: " in out
     assert "FAILED, 3 of 4 cases failed" in out
     assert "  failed     cut 3, mask 3, candidates 3" in out
-    assert out.count("replay: ") == 3
+    assert out.count("  replay: ") == 3
+    assert out.count("  smallest   ") == 3
     records = sorted((tmp_path / "new" / "dir").iterdir())
     assert [file.name for file in records] == [
         "0001-real-rows-cut.json",
@@ -121,15 +130,15 @@ def test_wrong_answers(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> No
         json.loads(file.read_text(encoding="utf-8"))["case"] for file in records
     ]
     failure = json.dumps(found["failures"][1])  # it is a case for replay, as a file of --failures is
-    assert main(["replay", "--engine", "planted_engines:OneMore", failure]) == 1
+    assert main(["replay", "--subject", "planted_engines:OneMore", failure]) == 1
     for file in records[1:]:
-        assert main(["replay", "--engine", "planted_engines:OneMore", str(file)]) == 1
-        assert main(["replay", "--engine", "planted_engines:Right", str(file)]) == 0
+        assert main(["replay", "--subject", "planted_engines:OneMore", str(file)]) == 1
+        assert main(["replay", "--subject", "planted_engines:Right", str(file)]) == 0
 
 
 @pytest.mark.usefixtures("small")
 def test_an_engine_that_raises(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["check", "--engine", "planted_engines:Raises"]) == 1
+    assert main(["check", "--subject", "planted_engines:Raises"]) == 1
     out = capsys.readouterr().out
     assert "FAILED 1: candidates (raised)\n  candidates: RuntimeError: no room for 1 candidates\n  replay: " in out
     assert "FAILED, 4 of 4 cases failed" in out
@@ -137,7 +146,7 @@ def test_an_engine_that_raises(capsys: pytest.CaptureFixture[str]) -> None:
 
 @pytest.mark.usefixtures("small")
 def test_stops_after_one_failure(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["check", "--engine", "planted_engines:Raises", "--max-failures", "1"]) == 1
+    assert main(["check", "--subject", "planted_engines:Raises", "--max-failures", "1"]) == 1
     out = capsys.readouterr().out
     assert "FAILED, 1 of 1 case failed in " in out
     assert "  checks     3 comparisons, bit for bit, by 3 properties" in out
@@ -146,7 +155,7 @@ def test_stops_after_one_failure(capsys: pytest.CaptureFixture[str]) -> None:
 
 @pytest.mark.usefixtures("small")
 def test_stops_after_enough_failures(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["check", "--engine", "planted_engines:Raises", "--max-failures", "2"]) == 1
+    assert main(["check", "--subject", "planted_engines:Raises", "--max-failures", "2"]) == 1
     out = capsys.readouterr().out
     assert "FAILED, 2 of 2 cases failed" in out
     assert "  not run    2 recipes: stopped after 2 failures (--max-failures)" in out
@@ -154,7 +163,7 @@ def test_stops_after_enough_failures(capsys: pytest.CaptureFixture[str]) -> None
 
 @pytest.mark.usefixtures("small")
 def test_control_c(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["check", "--engine", "planted_engines:Impatient"]) == 130
+    assert main(["check", "--subject", "planted_engines:Impatient"]) == 130
     out = capsys.readouterr().out
     assert "qrita check: INTERRUPTED, 0 cases in " in out
     assert "  not run    1 real row, 3 recipes: interrupted" in out
@@ -175,16 +184,17 @@ def test_json_on_standard_output(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(HERE)
-    assert main(["check", "--engine", "planted_engines:Right", "--json", "-"]) == 0
+    assert main(["check", "--subject", "planted_engines:Right", "--json", "-"]) == 0
     out, err = capsys.readouterr()
     assert json.loads(out)["verdict"] == "passed"
     assert "qrita check: engine one-more on cpu; Ctrl-C ends it with a verdict\n" in err
     assert "qrita check: PASSED, 4 cases in " in err
     assert list(tmp_path.iterdir()) == []
-    assert main(["check", "--engine", "planted_engines:Right", "--json", "./-"]) == 0
+    assert main(["check", "--subject", "planted_engines:Right", "--json", "./-"]) == 0
     assert json.loads((tmp_path / "-").read_text(encoding="utf-8"))["verdict"] == "passed"
 
 
+@pytest.mark.usefixtures("here")
 def test_a_verdict_that_cannot_be_written_is_printed_all_the_same(
     capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -196,12 +206,13 @@ def test_a_verdict_that_cannot_be_written_is_printed_all_the_same(
         return SMALL
 
     monkeypatch.setattr(schedule, "stages", stages)
-    assert main(["check", "--engine", "planted_engines:Right", "--json", str(path)]) == 2
+    assert main(["check", "--subject", "planted_engines:Right", "--json", str(path)]) == 2
     out, err = capsys.readouterr()
     assert "qrita check: PASSED, 4 cases in " in out
     assert err.startswith(f"qrita check: error: argument --json: {str(path)!r} is a folder, expected a file\n")
 
 
+@pytest.mark.usefixtures("here")
 def test_failures_that_cannot_be_written_are_printed_all_the_same(
     capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -212,7 +223,7 @@ def test_failures_that_cannot_be_written_are_printed_all_the_same(
         return SMALL
 
     monkeypatch.setattr(schedule, "stages", stages)
-    assert main(["check", "--engine", "planted_engines:OneMore", "--failures", str(directory)]) == 1
+    assert main(["check", "--subject", "planted_engines:OneMore", "--failures", str(directory)]) == 1
     out = capsys.readouterr().out
     assert "  0001-real-rows-cut.json cannot be written: No such file or directory\n" in out
     assert "FAILED, 3 of 4 cases failed" in out

@@ -31,10 +31,8 @@ def test_python() -> None:
 
 
 def test_commands_are_environments() -> None:
-    named = re.findall(r"^ci/tox -e (\w+)", "".join(blocks("")), re.MULTILINE)
-    assert named == ["check", "cpu"]
-    for name in named:
-        assert re.search(rf"^    {name}: (?:qrita check|pytest) ", (ROOT / "tox.ini").read_text(), re.MULTILINE)
+    """`ci/matrix.py check` compares every name with tox.ini; here it is what a newcomer is told to run first."""
+    assert re.findall(r"^ci/tox -e (\w+)", "".join(blocks("")), re.MULTILINE) == ["check", "cpu"]
 
 
 @pytest.mark.parametrize("line", re.findall(r"`qrita (\w+) --", README))

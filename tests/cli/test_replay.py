@@ -73,7 +73,7 @@ def test_any_case_can_be_shown(item: Recipe | RealRow, capsys: pytest.CaptureFix
 
 
 def test_shows_where_the_answers_part(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["replay", "--engine", "planted_engines:OneMore", Recipe("equal", 40, k=7).to_json()]) == 1
+    assert main(["replay", "--subject", "planted_engines:OneMore", Recipe("equal", 40, k=7).to_json()]) == 1
     out = capsys.readouterr().out
     differing = [line.split() for line in out.splitlines() if line.endswith("<- differs")]
     assert [line[:2] + line[-4:-2] for line in differing] == [["8", "7", "-", "kept"]]
@@ -86,7 +86,7 @@ def test_shows_where_the_answers_part(capsys: pytest.CaptureFixture[str]) -> Non
 
 
 def test_shows_what_the_engine_raised(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["replay", "--engine", "planted_engines:Raises", Recipe("equal", 40, k=7).to_json()]) == 1
+    assert main(["replay", "--subject", "planted_engines:Raises", Recipe("equal", 40, k=7).to_json()]) == 1
     out = capsys.readouterr().out
     assert "FAILED  candidates: RuntimeError: no room for 1 candidates" in out
     assert "planted_engines.py" in out  # the traceback

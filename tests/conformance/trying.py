@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
+from qrita.testing.building import Case
 from qrita.testing.properties import PROPERTIES, NotRun
-from qrita.testing.recipes import Recipe, build
 from qrita.testing.subjects import Subject
 
 
-def check(name: str, subject: Subject, recipe: Recipe) -> None:
+def check(name: str, subject: Subject, case: Case) -> None:
     try:
-        PROPERTIES[name].check(subject, build(recipe))
+        PROPERTIES[name].check(subject, case)
     except NotRun as reason:
         pytest.skip(f"{name}: {reason}")

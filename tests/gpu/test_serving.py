@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 import qrita
-from qrita.kernels import emit, select_groups, select_rows, sigma, truncate, weight
+from qrita.kernels import bracket, emit, probe, select_bracket, select_groups, select_rows, sigma, truncate, weight
 from qrita.torch_engine import weight_fraction
 
 DTYPES = (torch.float32, torch.bfloat16, torch.float16)
@@ -110,7 +110,7 @@ def test_a_graph_outlives_larger_batches(poisoned: None) -> None:
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
 def test_nothing_compiles_after_a_warm_up(dtype: torch.dtype) -> None:
     qrita.warmup("cuda", dtype)
-    modules = (emit, select_groups, select_rows, sigma, truncate)
+    modules = (bracket, emit, probe, select_bracket, select_groups, select_rows, sigma, truncate)
     kernels = [value for module in modules for name, value in vars(module).items() if name.endswith("_kernel")]
 
     def compiled() -> int:
@@ -140,7 +140,7 @@ def test_more_rows_than_a_grid_dimension() -> None:
     assert same(everything(x[-2:], 5, 0.9), [part[-2:] for part in everything(x, 5, 0.9)])
 
 
-@pytest.mark.skipif(torch.cuda.device_count() < 2, reason="needs two GPUs")
+@pytest.mark.several_gpus
 def test_the_device_of_the_logits_is_used() -> None:
     """Device 0 is current, the logits are on another: launches and workspace follow the logits."""
     x = rows(2, 5000)

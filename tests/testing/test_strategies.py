@@ -5,16 +5,18 @@ How little depends on hypothesis's version, so the bounds are wider than what th
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from random import Random
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, find, given, settings
+from hypothesis import HealthCheck, Phase, find, given, settings
 
 from qrita import reference
 from qrita.testing import strategies
-from qrita.testing.recipes import DTYPES, FAMILIES, Aim, Recipe, build
+from qrita.testing.building import Case
+from qrita.testing.recipes import DTYPES, FAMILIES, Aim, Recipe, build, fp32_of_bits
 
 SEARCH = settings(max_examples=3000, database=None, deadline=None, suppress_health_check=list(HealthCheck))
 
@@ -100,3 +102,64 @@ def test_options(recipe: Recipe) -> None:
 @given(strategies.recipes())
 def test_round_trip(recipe: Recipe) -> None:
     assert Recipe.from_json(recipe.to_json()) == recipe
+
+
+# --- steering ---------------------------------------------------------------------------------------------------
+
+CLIMB = settings(
+    max_examples=300,
+    derandomize=True,
+    database=None,
+    deadline=None,
+    suppress_health_check=list(HealthCheck),
+    phases=(Phase.generate, Phase.target),
+)
+
+
+def tie_scores(make: Callable[[Recipe], Case]) -> list[float]:
+    """Of the examples that hypothesis tries where a case is made so."""
+    found = []
+
+    @CLIMB
+    @given(strategies.recipes(max_vocab=300))
+    def tried(recipe: Recipe) -> None:
+        found.append(strategies.tie_score(make(recipe)))
+
+    tried()
+    return found
+
+
+def test_the_search_climbs_towards_ties() -> None:
+    """Twice to seven times as many examples are cut inside a tie, by how little luck the search without has."""
+    drawn, steered = tie_scores(build), tie_scores(strategies.steered)
+    assert sum(steered) / len(steered) > 1.5 * sum(drawn) / len(drawn)
+
+
+def test_a_derandomised_search_is_steered_the_same_way_again() -> None:
+    assert tie_scores(strategies.steered) == tie_scores(strategies.steered)
+
+
+@pytest.mark.parametrize(
+    ("recipe", "tie", "mass"),
+    [
+        (Recipe("equal", 50, k=5), 0.0, 0.0),  # no greater token: the cut falls anywhere
+        (Recipe("one_hot", 50, k=5), math.log2(49), 0.0),
+        (Recipe("one_hot", 50, k=50), 0.0, 0.0),
+        (Recipe("one_hot", 2000, k=5), 6.0, 0.0),
+        (Recipe("dyadic", 100, level=64, p=0.25), 0.0, 40.0),  # exactly 16 tokens
+        (Recipe("dyadic", 100, level=64, p=fp32_of_bits(0x3E800001)), 0.0, 25.0),
+        (Recipe("masked", 100, level=0, k=5, p=0.25), 0.0, 0.0),
+    ],
+)
+def test_scores(recipe: Recipe, tie: float, mass: float) -> None:
+    case = build(recipe)
+    assert strategies.tie_score(case) == tie
+    assert strategies.mass_score(case) == pytest.approx(mass, abs=1e-3)
+
+
+def test_what_is_met_is_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    met: list[str] = []
+    monkeypatch.setattr(strategies, "event", met.append)
+    monkeypatch.setattr(strategies, "target", lambda score, label: None)
+    strategies.steered(Recipe("one_hot", 50, k=5))
+    assert met == ["k-cuts", "k-splits-a-tie", "p-off", "tie-across-the-middle"]

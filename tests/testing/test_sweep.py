@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import pytest
 import torch
-from planted_bugs import RowEngine, one_more
+from planted_rows import RowEngine, one_more
 
 from qrita.records import Cuts, Problem
 from qrita.testing import subjects

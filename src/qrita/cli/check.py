@@ -1,4 +1,4 @@
-"""Try the best engine found here against the oracle, and print a verdict.
+"""Try the best engine found here, or another subject, against the oracle, and print a verdict.
 
 Every answer is compared bit for bit, on rows of real logits that travel with the package and on rows generated from
 seeds. A failure is printed with the command that shows it again. Ctrl-C ends the check with a verdict on what was run.
@@ -11,12 +11,14 @@ import os
 import sys
 import tempfile
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 
+from qrita.cli import subject
 from qrita.cli.exits import FAILED, INTERRUPTED, PASSED, UsageError
 from qrita.cli.interrupts import ending_at_once
 
-HELP = "try the best engine found here against the oracle, and print a verdict"
+HELP = "try an implementation against the oracle, and print a verdict"
 
 RECIPES, QUICK_RECIPES = 3000, 150
 REAL_ROWS, QUICK_REAL_ROWS = 576, 48
@@ -51,11 +53,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help=f"fewer cases of each kind: {QUICK_REAL_ROWS + QUICK_RECIPES:,} instead of {REAL_ROWS + RECIPES:,}, "
         "seconds instead of a minute",
     )
-    parser.add_argument(
-        "--engine",
-        metavar="NAME",
-        help="the engine to try, or MODULE:ATTRIBUTE for one of your own (default: the best found here)",
-    )
+    subject.add_arguments(parser)
     parser.add_argument(
         "--max-failures",
         type=_whole(1, 10**9),
@@ -69,6 +67,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="also write the verdict there, for programs; - is standard output, with all else on standard error",
     )
     parser.add_argument("--failures", metavar="DIR", help="also write a file there for each failing case")
+    parser.add_argument(
+        "--records",
+        metavar="DIR",
+        default=os.environ.get("QRITA_RECORDS"),
+        help="also write a record there of the smallest case of each failure, for `qrita report` "
+        "(default: the variable QRITA_RECORDS)",
+    )
 
 
 def run(args: argparse.Namespace) -> int:
@@ -76,16 +81,27 @@ def run(args: argparse.Namespace) -> int:
     failures = None if args.failures is None else Path(args.failures)
     _prepare(args.json, failures)
     with ending_at_once():
-        from qrita.cli import checking, schedule, surroundings, verdict
+        from qrita.cli import checking, schedule, verdict
         from qrita.cli.screen import Screen
 
-        subject = surroundings.subject(args.engine)
+        tester = subject.tester(args)
+        tried = tester.described
     screen = Screen(stderr=args.json == STANDARD_OUTPUT)
     recipes = args.recipes if args.recipes is not None else QUICK_RECIPES if args.quick else RECIPES
-    screen.say(f"qrita check: engine {subject.name} on {subject.device}; Ctrl-C ends it with a verdict")
-    with ending_at_once():
-        stages = schedule.stages(recipes=recipes, seed=args.seed, max_vocab=args.max_vocab, quick=args.quick)
-    found = checking.check(subject, stages, checking.Reporter(screen, args.engine, failures), args.max_failures)
+    with closing(tester):
+        kind = "subject" if tried.contract else "engine"
+        screen.say(f"qrita check: {kind} {tried.name} on {tried.device}; Ctrl-C ends it with a verdict")
+        with ending_at_once():
+            stages = schedule.stages(
+                recipes=recipes,
+                seed=args.seed,
+                max_vocab=args.max_vocab,
+                quick=args.quick,
+                contract=tried.contract,
+            )
+        records = None if args.records is None else Path(args.records)
+        reporter = checking.Reporter(screen, tuple(subject.again(args)), failures, args.subject, records)
+        found = checking.check(tester, stages, reporter, args.max_failures)
     checking.report(found, screen)
     if args.json is not None:
         _write(args.json, verdict.to_json(found))

@@ -7,13 +7,11 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from qrita.testing.building import Case
-from qrita.testing.real import RealRow
 from qrita.testing.recipes import Recipe, build
-from qrita.testing.subjects import Subject
-from qrita.testing.sweep import Outcome, Status, sweep
+from qrita.testing.sweep import FAULTS, Outcome, Status
+from qrita.testing.testers import Item, Tester
 
-Item = Recipe | RealRow
-"""What builds a case and travels as one line of JSON."""
+__all__ = ["Finding", "Item", "case", "findings"]
 
 
 @dataclass(frozen=True)
@@ -27,8 +25,8 @@ class Finding:
 
     @property
     def is_fault(self) -> bool:
-        """A wrong answer, or an exception of the engine."""
-        return self.status in ("failed", "crashed")
+        """Whether it is a failure, of whatever kind."""
+        return self.status in FAULTS
 
 
 def case(item: Item) -> Case:
@@ -36,21 +34,22 @@ def case(item: Item) -> Case:
     return build(item) if isinstance(item, Recipe) else item.build()
 
 
-def findings(subject: Subject, item: Item, properties: Iterable[str]) -> Iterator[Finding]:
+def findings(tester: Tester, item: Item, properties: Iterable[str]) -> Iterator[Finding]:
     """Try the properties, one finding each. A case that cannot be built is a failure too."""
     try:
         built = case(item)
     except Exception as error:
         yield Finding("build", "crashed", _raised(error), traceback.format_exc())
         return
-    for outcome in sweep(subject, [built], properties):
-        yield Finding(outcome.property, outcome.status, _line(outcome), outcome.message)
+    for name in properties:
+        outcome = tester.outcome(item, built, name)
+        yield Finding(name, outcome.status, _line(outcome), outcome.message)
 
 
 def _line(outcome: Outcome) -> str:
     """The line of a message that says what was found: a traceback's last one, where there is a traceback."""
     lines = outcome.message.splitlines()
-    if outcome.status == "failed":
+    if outcome.status in ("failed", "input changed", "wrong form"):
         return next((line.removeprefix("found:").strip() for line in lines if line.startswith("found:")), "")
     if outcome.status == "crashed":
         trace = [line for line in lines[: _index(lines, "recipe:")] if line.strip()]

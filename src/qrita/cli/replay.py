@@ -7,7 +7,9 @@ standard input.
 from __future__ import annotations
 
 import argparse
+from contextlib import closing
 
+from qrita.cli import replay_saving, subject
 from qrita.cli.exits import FAILED, PASSED
 from qrita.cli.interrupts import ending_at_once
 
@@ -17,24 +19,26 @@ HELP = "run one case again, and show where the answers part"
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The options."""
     parser.add_argument("case", metavar="FILE_OR_JSON", help="the case: JSON, a file, or - for standard input")
-    parser.add_argument(
-        "--engine",
-        metavar="NAME",
-        help="the engine to try, or MODULE:ATTRIBUTE for one of your own (default: the best found here)",
-    )
+    subject.add_arguments(parser)
+    replay_saving.add_arguments(parser)
 
 
 def run(args: argparse.Namespace) -> int:
     """Replay, report, and return the exit status."""
+    replay_saving.check(args)
     with ending_at_once():
-        from qrita.cli import replaying, surroundings
+        from qrita.cli import replaying
         from qrita.cli.items import read
         from qrita.cli.screen import Screen
 
         item = read(args.case)
-        subject = surroundings.subject(args.engine)
-    replayed = replaying.replay(subject, item)
+        tester = subject.tester(args)
+        saved = replay_saving.save(args, item) if args.save_vector else None
+    with closing(tester):
+        replayed = replaying.replay(tester, item)
     screen = Screen()
+    if saved:
+        screen.say(saved)
     for line, style in replaying.lines(replayed):
         screen.say(line, style)
     return FAILED if replayed.faults else PASSED

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import traceback
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -14,11 +13,10 @@ from qrita.cli.counting import counted
 from qrita.cli.findings import Finding, Item, case, findings
 from qrita.cli.table import Styled, table
 from qrita.reference import Cut
-from qrita.testing import differences, formats
+from qrita.testing import differences
 from qrita.testing.building import Case
-from qrita.testing.formats import NEGATIVE_INFINITY
 from qrita.testing.properties import PROPERTIES
-from qrita.testing.subjects import Subject
+from qrita.testing.testers import Described, Tester
 
 
 @dataclass(frozen=True)
@@ -26,13 +24,13 @@ class Replayed:
     """One case tried again.
 
     Attributes:
-        cut: the engine's, or what it raised.
-        kept: [vocab], the tokens of the engine's mask, or what it raised.
+        cut: the subject's, or why there is none.
+        kept: [vocab], the tokens that the subject keeps, or why that is not known.
     """
 
     item: Item
     case: Case
-    subject: Subject
+    subject: Described
     cut: Cut | str
     kept: NDArray[np.bool_] | str
     findings: tuple[Finding, ...]
@@ -43,35 +41,18 @@ class Replayed:
         return tuple(finding for finding in self.findings if finding.is_fault)
 
 
-def replay(subject: Subject, item: Item) -> Replayed:
-    """Ask the engine for its cut and its mask, and try every property."""
+def replay(tester: Tester, item: Item) -> Replayed:
+    """Ask the subject for its answer, and try every property."""
     built = case(item)
-    tried = tuple(findings(subject, item, PROPERTIES))
-    return Replayed(item, built, subject, _cut(subject, built), _kept(subject, built), tried)
-
-
-def _cut(subject: Subject, case: Case) -> Cut | str:
-    try:
-        return differences.cut(subject.cuts(case.logits.clone(), case.k, case.p))
-    except Exception as error:
-        return _raised(error)
-
-
-def _kept(subject: Subject, case: Case) -> NDArray[np.bool_] | str:
-    try:
-        masked = formats.raw(subject.top_k_top_p(case.logits.clone(), case.k, case.p))
-        return np.asarray(masked != NEGATIVE_INFINITY[case.dtype])
-    except Exception as error:
-        return _raised(error)
-
-
-def _raised(error: Exception) -> str:
-    return "raised " + traceback.format_exception_only(type(error), error)[-1].strip()
+    tried = tuple(findings(tester, item, PROPERTIES))
+    found = tester.answer(item, built)
+    return Replayed(item, built, tester.described, found.cut, found.kept, tried)
 
 
 def lines(replayed: Replayed) -> Iterator[Styled]:
     """What a person reads."""
-    yield f"engine  {replayed.subject.name} on {replayed.subject.device}", ""
+    kind = "subject" if replayed.subject.contract else "engine "
+    yield f"{kind} {replayed.subject.name} on {replayed.subject.device}", ""
     yield from ((line, "") for line in words.told(replayed.item, replayed.case))
     yield "", ""
     yield from table(replayed.case, replayed.kept, replayed.cut)
@@ -84,6 +65,9 @@ def lines(replayed: Replayed) -> Iterator[Styled]:
 
 def _engine_line(replayed: Replayed) -> Styled:
     cut = replayed.cut
+    if replayed.subject.contract:
+        kept = replayed.kept if isinstance(replayed.kept, str) else f"count {int(replayed.kept.sum())}"
+        return f"subject {kept}", ""
     if isinstance(cut, str):
         return f"engine  {cut}", "bold red"
     oracle = replayed.case.answer.cut
@@ -96,10 +80,11 @@ def _engine_line(replayed: Replayed) -> Styled:
 def properties(replayed: Replayed) -> Iterator[Styled]:
     """What holds and what does not."""
     for finding in replayed.findings:
-        if finding.status == "not run":
-            yield f"not run {finding.name}: {finding.found}", ""
+        if finding.status in ("not run", "not promised"):
+            yield f"{finding.status} {finding.name}: {finding.found}", ""
     for fault in replayed.faults:
-        yield f"FAILED  {fault.name}: {fault.found}", "bold red"
+        kind = "" if fault.status in ("failed", "crashed") else f" ({fault.status})"
+        yield f"FAILED  {fault.name}{kind}: {fault.found}", "bold red"
         if fault.name in PROPERTIES:
             yield f"        rule {PROPERTIES[fault.name].rule}", ""
         if fault.status == "crashed":

@@ -13,13 +13,9 @@ from pathlib import Path
 import torch
 
 import qrita
-from qrita import arguments, engines
 from qrita import device as features
-from qrita.cli.exits import UsageError
-from qrita.testing.subjects import Subject
-
-TYPICAL_ROWS, TYPICAL_VOCAB, TYPICAL_K, TYPICAL_P = 8, 49152, 50, 0.9
-"""The call whose plan is shown."""
+from qrita.testing.foreign.contract import Contract
+from qrita.testing.testers import Described
 
 
 @dataclass(frozen=True)
@@ -27,28 +23,35 @@ class Surroundings:
     """Where a verdict comes from.
 
     Attributes:
-        engine: its name.
+        subject: its name.
         device: torch's name of the device.
         card: the hardware, in words.
-        plan: what the engine says of how it answers a typical call; "" where it says nothing.
-        versions: of qrita, torch, numpy, Python and the operating system.
+        plan: what an engine says of how it answers a typical call; "" where it says nothing.
+        versions: of the subject, qrita, torch, numpy, Python and the operating system.
+        about: what is called, in words; "" where the name says it.
+        contract: what the subject promises; None where that is docs/semantics.md.
     """
 
-    engine: str
+    subject: str
     device: str
     card: str
     plan: str
     versions: dict[str, str]
+    about: str = ""
+    contract: Contract | None = None
 
 
-def find(subject: Subject) -> Surroundings:
+def find(subject: Described) -> Surroundings:
     """The surroundings of a subject."""
     return Surroundings(
-        engine=subject.name,
+        subject=subject.name,
         device=subject.device,
         card=card(subject.device),
-        plan=plan(subject),
+        plan=subject.plan,
+        about=subject.about,
+        contract=subject.contract,
         versions={
+            **subject.versions,
             "qrita": qrita.__version__,
             "torch": torch.__version__,
             **_version("triton"),
@@ -57,52 +60,6 @@ def find(subject: Subject) -> Surroundings:
             platform.system(): platform.machine(),
         },
     )
-
-
-def subject(engine: str | None) -> Subject:
-    """What to test: the best engine found here, or the one that is named.
-
-    Args:
-        engine: None, the name of an engine, or "module:attribute" for an engine, or a class of engines, of one's own;
-            its `device`, where it has one, says where the logits go.
-
-    Raises:
-        UsageError: there is no such engine.
-    """
-    if engine is not None and ":" in engine:
-        return _imported(engine)
-    try:
-        if engine is None:
-            best, device = engines.best()
-            return Subject(best.name, best, str(device))
-        return Subject(engine, engines.named(engine), str(engines.device_of(engine)))
-    except (ValueError, RuntimeError) as error:
-        raise UsageError(f"{error}; --engine takes module:attribute, too, for an engine of your own") from None
-
-
-def _imported(spec: str) -> Subject:
-    module_name, _, attribute = spec.partition(":")
-    sys.path.insert(0, os.getcwd())
-    try:
-        engine = getattr(importlib.import_module(module_name), attribute)
-        engine = engine() if isinstance(engine, type) else engine
-    except Exception as error:
-        raise UsageError(f"argument --engine: {spec!r} cannot be loaded: {type(error).__name__}: {error}") from None
-    finally:
-        sys.path.remove(os.getcwd())
-    missing = [name for name in ("name", "cuts", "mask", "candidates") if not hasattr(engine, name)]
-    if missing:
-        raise UsageError(f"argument --engine: {spec!r} lacks {', '.join(missing)}; expected a qrita.engines.Engine")
-    return Subject(engine.name, engine, str(getattr(engine, "device", "cpu")))
-
-
-def plan(tested: Subject) -> str:
-    """What the engine says of how it answers a typical call."""
-    describe = getattr(tested.engine, "describe", None)
-    if describe is None:
-        return ""
-    logits = torch.zeros((TYPICAL_ROWS, TYPICAL_VOCAB), device=tested.device)
-    return str(describe(arguments.problem(logits, TYPICAL_K, TYPICAL_P)))
 
 
 def card(device: str) -> str:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import count, islice
 
 import numpy as np
 import torch
@@ -39,12 +40,17 @@ class Batch:
         return formats.tensor(self.raw, self.cases[0].dtype)
 
 
-def companions(case: Case, count: int) -> list[Case]:
+def companions(case: Case, number: int) -> list[Case]:
     """Other rows of the case's vocabulary and dtype: any family, any k and p, fixed by the case's seed."""
+    return list(islice(drawn(case), number))
+
+
+def drawn(case: Case) -> Iterator[Case]:
+    """All of those, without end."""
     seed = (case.recipe.seed if case.recipe else 0) << 8
-    draw = (Seeded(seed + i) for i in range(count))
     options = {"min_vocab": case.vocab, "max_vocab": case.vocab, "dtypes": (case.dtype,)}
-    return [build(compose(choose, **options)) for choose in draw]  # type: ignore[arg-type]
+    for i in count():
+        yield build(compose(Seeded(seed + i), **options))  # type: ignore[arg-type]
 
 
 def batch(cases: Sequence[Case], k_dtype: torch.dtype = torch.int64, p_dtype: torch.dtype = torch.float32) -> Batch:

@@ -5,15 +5,19 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TypeVar, cast
 
+import torch
 from torch import Tensor
 
-from qrita import api, engines
+from qrita import api, arguments, engines
 from qrita.engines import Engine
 from qrita.records import Candidates, Cuts
 
 T = TypeVar("T")
 
 _INF = float("inf")
+
+TYPICAL_ROWS, TYPICAL_VOCAB, TYPICAL_K, TYPICAL_P = 8, 49152, 50, 0.9
+"""The call whose plan is shown."""
 
 
 @dataclass(frozen=True)
@@ -80,12 +84,31 @@ class Subject:
         found = api._cuts(self.put(logits), self.put(k), self.put(p), engine=self.engine)
         return Cuts(*(getattr(found, name).cpu() for name in Cuts.__dataclass_fields__))
 
+    def plan(self) -> str:
+        """What the engine says of how it answers a typical call; "" where it says nothing."""
+        describe = getattr(self.engine, "describe", None)
+        if describe is None:
+            return ""
+        logits = torch.zeros((TYPICAL_ROWS, TYPICAL_VOCAB), device=self.device)
+        return str(describe(arguments.problem(logits, TYPICAL_K, TYPICAL_P)))
+
 
 def named(name: str) -> Subject:
-    """The subject for an engine's name, as the tests' option `--engine` gives it.
+    """The subject for the name of an engine, or of an engine and a plan that it is held to: "triton", "triton:sigma".
 
     Raises:
-        ValueError: there is no such engine; names those there are.
+        ValueError: there is no such engine, or no such plan; names those there are.
         RuntimeError: the engine cannot run here; says what to do.
     """
-    return Subject(name, engines.named(name), str(engines.device_of(name)))
+    engine, _, plan = name.partition(":")
+    found = engines.named(engine)
+    device = str(engines.device_of(engine))
+    if not plan:
+        return Subject(name, found, device)
+    if engine == "torch":
+        raise ValueError(f"subject={name!r}: the engine 'torch' has no plans; expected 'torch' alone")
+    from qrita.testing import forced
+
+    if plan not in forced.names():
+        raise ValueError(f"subject={name!r}: no such plan; expected one of {', '.join(forced.names())}")
+    return Subject(name, forced.ForcedEngine(engine, plan=None, forced=plan), device)

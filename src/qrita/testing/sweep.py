@@ -12,7 +12,10 @@ from qrita.testing.properties import PROPERTIES, Mismatch, NotRun, Property
 from qrita.testing.record import Recipe
 from qrita.testing.subjects import Subject
 
-Status = Literal["passed", "failed", "crashed", "not run"]
+Status = Literal["passed", "failed", "crashed", "hung", "input changed", "wrong form", "not promised", "not run"]
+
+FAULTS: tuple[Status, ...] = ("failed", "crashed", "hung", "input changed", "wrong form")
+"""What counts as a failure, each of a kind of its own."""
 
 
 @dataclass(frozen=True)
@@ -22,8 +25,11 @@ class Outcome:
     Attributes:
         property: its name.
         case: the case, with its recipe where it has one.
-        status: "failed" is a wrong answer, "crashed" an exception of the subject, "not run" a property that cannot
-            be tried here.
+        status: "failed" is a wrong answer; "crashed" an exception of the subject, or the death of its process; "hung"
+            no answer in time; "input changed" a write to what is not to be written; "wrong form" a result of another
+            type, shape, dtype or device. Of these, "failed" and "crashed" are all that our own engines, which run in
+            this process, can have. "not promised" is a case outside the subject's contract, "not run" a property that
+            cannot be tried here.
         message: why, where it has not passed.
     """
 

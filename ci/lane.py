@@ -1,0 +1,195 @@
+"""Run a lane: the guard, the tests of the environment, and the report that says what happened.
+
+python ci/lane.py ENVIRONMENT [--installed] [-- ARGUMENTS OF PYTEST]
+
+The report is the directory reports/LANE (QRITA_REPORTS names another parent), LANE being the target that QRITA_TARGET
+promises or else the environment: lane.json says what ran where and how it ended, results-N.xml is what pytest wrote,
+records/ the failures of properties. A lane that its guard refuses writes lane.json too, so that it is seen not to have
+run; only a name that is no lane, or a target of another environment, leaves none.
+"""
+
+from __future__ import annotations
+
+import datetime
+import importlib.util
+import json
+import os
+import shlex
+import signal
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import facts
+import promises
+import targets
+
+ROOT = targets.ROOT
+SCHEMA = 1
+"""Of lane.json."""
+NO_TESTS = 5
+"""pytest's status where nothing was selected."""
+PYTEST = ("-n", "auto", "--maxprocesses", "16", "--dist", "worksteal")
+PATIENCE = {"nightly": "7200", "nightly-slice": "7200"}
+"""Seconds that a test may take by profile, else 300, where pytest-timeout is there to end it."""
+SLICES = {"slice": "nightly-slice"}
+"""The nightly profile of suites whose engine takes a second for an example."""
+
+
+@dataclass(frozen=True)
+class Suite:
+    """What an environment runs: what its answers are worth, hypothesis's profile, one pytest call after another."""
+
+    state: str
+    profile: str
+    calls: tuple[tuple[str, ...], ...]
+
+
+ON_CPU = Suite("hardware", "pr", (("tests",),))
+ON_GPU = Suite(
+    "hardware",
+    "pr",
+    (
+        ("--engine", "triton", "-m", "not several_gpus", "tests/gpu", "tests/conformance"),
+        ("--engine", "triton", "-m", "several_gpus", "-n", "0", "tests/gpu"),  # each worker above sees one GPU
+    ),
+)
+SUITES = {
+    "cpu": ON_CPU,
+    "cpu-min": ON_CPU,
+    "interpreter": Suite(
+        "interpreted",
+        "slice",
+        (("tests/kernels",), ("--engine", "interpreter", "-m", "not large", "tests/conformance")),
+    ),
+    "compile": Suite("compiled", "pr", (("tests/compile",),)),
+    "cuda": ON_GPU,
+    "cuda-min": ON_GPU,
+    "rocm": ON_GPU,
+    "rocm-min": ON_GPU,
+}
+
+
+def main(args: list[str]) -> int | str:
+    """What sys.exit takes: the guard's sentence, or the first status of pytest that is not 0."""
+    own, extra = (args[: args.index("--")], args[args.index("--") + 1 :]) if "--" in args else (args, [])
+    environment, installed = own[0], "--installed" in own
+    target = os.environ.get("QRITA_TARGET") or None
+    folder = Path(os.environ.get("QRITA_REPORTS") or ROOT / "reports") / (target or environment)
+    stale_ones = (*folder.glob("results-*.xml"), *folder.glob("records/*.json"))
+    for stale in (folder / "lane.json", *stale_ones):  # first: what follows may not return
+        stale.unlink(missing_ok=True)
+    try:
+        matrix = targets.load()
+        made = promises.promise(matrix, environment, target, installed, ROOT)
+    except ValueError as error:
+        return f"ci/lane.py: {error}"
+    if environment not in SUITES:
+        return f"ci/lane.py: the environment {environment!r} has no tests; expected one of {', '.join(SUITES)}"
+    suite, found = SUITES[environment], facts.gather()
+    profile = os.environ.get("HYPOTHESIS_PROFILE") or suite.profile
+    os.environ["HYPOTHESIS_PROFILE"] = SLICES.get(suite.profile, profile) if profile == "nightly" else profile
+    report = {
+        "schema": SCHEMA,
+        "lane": folder.name,
+        "targets": [target] if target else _targets(matrix, environment, found),
+        "environment": environment,
+        "state": suite.state,
+        "installed": installed,
+        **facts.identity(found, ROOT),
+        "profile": os.environ["HYPOTHESIS_PROFILE"],
+        "command": _command(environment, target, installed, extra),
+        "started": _now(),
+    }
+    sentence = promises.broken(made, found, matrix)
+    _write(folder, {**report, "outcome": "refused" if sentence else "running", "reason": sentence or ""})
+    if sentence:
+        return f"ci/guard.py: {sentence}"
+    status = _run(suite, folder, extra)
+    reason = f"pytest ended with status {status}" if status else ""
+    outcome = "failed" if status else "passed"
+    _write(folder, {**report, "outcome": outcome, "reason": reason, "finished": _now()})
+    print(f"ci/lane.py: {folder.name} {outcome}; report in {folder}; again: {report['command']}", flush=True)
+    return status
+
+
+def _targets(matrix: targets.Matrix, environment: str, found: facts.Facts) -> list[str]:
+    """The targets that a run without a named one is about: those of its environment, by the card where there is one."""
+    card = found.gpus[0] if found.gpus else None
+    return [
+        name
+        for name, target in matrix.targets.items()
+        if target.environment == environment and (target.card is None or bool(card and card.is_a(target.card)))
+    ]
+
+
+def _run(suite: Suite, folder: Path, extra: list[str]) -> int:
+    """Every call of pytest, also after one that failed. Nothing selected is a failure if it is so in all of them."""
+    statuses = []
+    for number, call in enumerate(suite.calls, 1):
+        report = (f"--junit-xml={folder / f'results-{number}.xml'}", f"--records={folder / 'records'}")
+        command = [sys.executable, "-m", "pytest", *PYTEST, *_timeout(), *call, *report, *extra]
+        print(f"ci/lane.py: {shlex.join(command)}", flush=True)
+        statuses.append(_wait(command))
+        if statuses[-1] < 0 or statuses[-1] == 2:  # killed or interrupted
+            return statuses[-1] if statuses[-1] > 0 else 128 - statuses[-1]
+    failed = [status for status in statuses if status not in (0, NO_TESTS)]
+    return failed[0] if failed else min(statuses)
+
+
+def _timeout() -> list[str]:
+    if importlib.util.find_spec("pytest_timeout"):
+        return ["--timeout", PATIENCE.get(os.environ["HYPOTHESIS_PROFILE"], "300")]
+    print("ci/lane.py: pytest-timeout is not installed here, so a test that hangs is not ended", flush=True)
+    return []
+
+
+def _wait(command: list[str]) -> int:
+    """The status of a process that is told of what this one is told. A first Ctrl-C reaches it by itself.
+
+    Whatever it makes of a signal, it did not end by itself: the status says so.
+    """
+    with subprocess.Popen(command, cwd=ROOT) as process:
+        told: list[int] = []
+
+        def tell(number: int, _: object) -> None:
+            told.append(number)
+            if number == signal.SIGTERM or len(told) > 1:
+                process.send_signal(number)
+
+        before = {number: signal.signal(number, tell) for number in (signal.SIGINT, signal.SIGTERM)}
+        try:
+            status = process.wait()
+            return -told[-1] if told else status
+        finally:
+            for number, handler in before.items():
+                signal.signal(number, handler)
+
+
+def _command(environment: str, target: str | None, installed: bool, extra: list[str]) -> str:
+    """What runs this lane again."""
+    if installed:
+        command = f"ci/tox --installed {target or environment}"
+    elif target:
+        command = f"ci/tox --target {target}"
+    else:
+        command = f"ci/tox -e {environment}"
+    return f"{command} -- {shlex.join(extra)}" if extra else command
+
+
+def _write(folder: Path, report: dict[str, Any]) -> None:
+    """In one step, so that a reader finds one or the other."""
+    folder.mkdir(parents=True, exist_ok=True)
+    draft = folder / "lane.json.new"
+    draft.write_text(json.dumps({"finished": None, **report}, indent=1) + "\n", encoding="utf-8")
+    draft.replace(folder / "lane.json")
+
+
+def _now() -> str:
+    return datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds")
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

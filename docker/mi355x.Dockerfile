@@ -1,0 +1,27 @@
+# For MI355X and MI300X: `docker/run rocm-mi355x --build`. The build context is the repository.
+ARG BASE=docker.io/library/python:3.12-slim-bookworm@sha256:54c85f3c47607a77f32adec749d3c81d1348bf25833671f512b26a9b6d778cb3
+FROM ${BASE}
+
+COPY --chmod=755 docker/system.sh /opt/qrita/
+RUN /opt/qrita/system.sh
+
+# The torch stack: its name in ci/stacks, and another index or folder for it.
+ARG STACK=rocm
+ARG WHEELS=
+COPY --chmod=755 docker/stack.sh ci/stacks/${STACK}.txt /opt/qrita/
+RUN /opt/qrita/stack.sh "/opt/qrita/${STACK}.txt" "${WHEELS}"
+
+ARG QRITA_INDEX=
+COPY --chmod=755 docker/tox.sh ci/matrix.toml /opt/qrita/
+RUN /opt/qrita/tox.sh
+COPY --chmod=755 docker/entrypoint.sh /opt/qrita/
+
+ARG BASE
+ARG TARGET=rocm-mi355x
+ENV QRITA_ENVIRONMENT=${STACK} \
+    QRITA_TARGET=${TARGET} \
+    QRITA_IMAGE=${BASE}
+USER 1000
+# SIGINT to all processes, as Ctrl-C in a terminal: the tests stop and their report says so. SIGTERM would end tox only.
+STOPSIGNAL SIGINT
+ENTRYPOINT ["tini", "-g", "--", "/opt/qrita/entrypoint.sh"]

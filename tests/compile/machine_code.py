@@ -1,0 +1,149 @@
+"""What a compiled kernel needs, read off the assembler's words, and whether its float additions were fused.
+
+Fusion. Rule 9 of the semantics rounds each multiplication and each addition of the weight. A compiler that fuses makes
+one instruction of the two, and an addition disappears. Fused multiply-adds that nobody wrote are in order, though: AMD
+has them in three sequences that replace an instruction it lacks, none of which computes with rounding errors of ours:
+
+- a conversion of a float to a 64-bit integer, and a 64-bit integer division, take a number apart by 2**32, exactly;
+- a division of floats refines a reciprocal by five of them before v_div_fixup (ratios that say only where to look);
+- a division of small integers checks its quotient by one.
+
+The first two are recognised. The third looks like any other, so what is left over is accepted only where every addition
+and subtraction of the intermediate representation (LLVM's, the last before the assembler) is found as an instruction.
+NVIDIA's code for all of this has none, so there nothing is accepted.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Needs:
+    """What one thread, and for `shared` one program, of a kernel takes.
+
+    Attributes:
+        registers: vector registers, on AMD with accumulation registers.
+        scalar_registers: on AMD; 0 on NVIDIA, which has a fixed number beside the others.
+        spills: bytes of spill stores and loads on NVIDIA; vector registers spilled on AMD.
+        scalar_spills: scalar registers that AMD keeps in lanes of vector registers; it costs no memory.
+        scratch: bytes of memory for what has no register.
+        shared: bytes of shared memory.
+    """
+
+    registers: int
+    scalar_registers: int
+    spills: int
+    scalar_spills: int
+    scratch: int
+    shared: int
+
+
+@dataclass(frozen=True)
+class Additions:
+    """Additions and subtractions of floats, and what may have swallowed some.
+
+    Attributes:
+        meant: how many LLVM's representation has.
+        found: how many the machine code has.
+        fused: fused multiply-adds in the machine code, without those that the first two sequences explain.
+        asked: calls in LLVM's representation that ask for a fused multiply-add.
+    """
+
+    meant: int
+    found: int
+    fused: int
+    asked: int
+
+    def may_be_fused(self, backend: str) -> bool:
+        """Whether an addition may have become part of a fused multiply-add.
+
+        Fewer than none are left over where a sequence has become shorter, and could then hide one.
+        """
+        return self.asked > 0 or (self.fused != 0 and (backend == "cuda" or self.found != self.meant))
+
+
+def nvidia_needs(ptxas_log: str, shared: int) -> Needs:
+    """From what ptxas -v prints."""
+    stack, stores, loads = _numbers(
+        r"(\d+) bytes stack frame, (\d+) bytes spill stores, (\d+) bytes spill loads", ptxas_log
+    )
+    (registers,) = _numbers(r"Used (\d+) registers", ptxas_log)
+    return Needs(registers, 0, stores + loads, 0, stack, shared)
+
+
+def amd_needs(assembly: str, shared: int) -> Needs:
+    """From the notes at the end of the assembly. Their own figure of shared memory is 0: Triton asks for it later."""
+    keys = ("vgpr_count", "sgpr_count", "vgpr_spill_count", "sgpr_spill_count", "private_segment_fixed_size")
+    registers, scalars, spills, scalar_spills, scratch = (_numbers(rf"\.{key}:\s+(\d+)", assembly)[0] for key in keys)
+    return Needs(registers, scalars, spills, scalar_spills, scratch, shared)
+
+
+def _numbers(pattern: str, text: str) -> tuple[int, ...]:
+    """The groups of the one match."""
+    matches = re.findall(pattern, text)
+    if len(matches) != 1:
+        raise ValueError(f"expected one {pattern!r} in what the assembler says, found {len(matches)}")
+    return tuple(int(group) for group in ([matches[0]] if isinstance(matches[0], str) else matches[0]))
+
+
+def meant_additions(llvm: str) -> int:
+    """fadd and fsub of fp32 in LLVM's representation, one a lane."""
+    found = re.findall(r"= f(?:add|sub)(?: [a-z]+)* (?:float|<(\d+) x float>) ", llvm)
+    return sum(int(lanes or 1) for lanes in found)
+
+
+def asked_fusions(llvm: str) -> int:
+    """Calls of LLVM's fma, fmuladd and their kin."""
+    return len(re.findall(r"call [^@\n]*@llvm\.(?:fma|fmuladd|nvvm\.fma|amdgcn\.fmad?)\b", llvm))
+
+
+def nvidia_additions(llvm: str, sass: str) -> Additions:
+    """Of NVIDIA's machine code as cuobjdump prints it."""
+    names = re.findall(r"\*/\s+(?:@!?U?P\w+ )?U?(FADD2?|FFMA2?)\b", sass)
+    added = names.count("FADD") + 2 * names.count("FADD2")  # two lanes
+    return Additions(meant_additions(llvm), added, names.count("FFMA") + names.count("FFMA2"), asked_fusions(llvm))
+
+
+_AMD_ADD = re.compile(r"[vs]_(pk_|dual_)?(?:add|sub|subrev)_f32")
+_AMD_FUSED = re.compile(r"[vs]_(?:pk_|dual_)?(?:fma|mad|mac)(?:c|ak|mk|_mix)?(?:_legacy|_dx9_zero)?_f32")
+_AMD_FUSED_IN_DIVISION = 5
+_AMD_REGISTERS = re.compile(r"\b([vs])(?:(\d+)|\[(\d+):(\d+)\])")
+_AMD_WORD = re.compile(r"0x[c4]f800000\b")
+"""2**32 or its negative as fp32."""
+
+
+def amd_additions(llvm: str, assembly: str) -> Additions:
+    """Of AMD's assembly."""
+    added = fused = 0
+    words: set[str] = set()  # registers that hold 2**32 or its negative
+    for instruction in _amd_instructions(assembly):
+        if match := _AMD_ADD.match(instruction):
+            added += 2 if match[1] == "pk_" else 1
+        if instruction.startswith("v_div_fixup_f32"):
+            fused -= _AMD_FUSED_IN_DIVISION
+        if _AMD_FUSED.match(instruction):
+            fused += not (_AMD_WORD.search(instruction) or words & _registers(instruction))
+        written = _registers(instruction.partition(",")[0])
+        words -= written
+        if re.match(r"[vs]_(?:dual_)?mov_b32", instruction) and _AMD_WORD.search(instruction):
+            words |= written
+    return Additions(meant_additions(llvm), added, fused, asked_fusions(llvm))
+
+
+def _amd_instructions(assembly: str) -> Iterator[str]:
+    """One instruction at a time, also where a line has two that issue together."""
+    for line in assembly.splitlines():
+        for part in line.partition(";")[0].split("::"):
+            yield part.strip()
+
+
+def _registers(operands: str) -> set[str]:
+    """The names of single registers in a piece of an instruction, ranges taken apart."""
+    return {
+        f"{kind}{number}"
+        for kind, one, first, last in _AMD_REGISTERS.findall(operands)
+        for number in range(int(one or first), int(one or last) + 1)
+    }

@@ -1,0 +1,52 @@
+"""Every kernel variant that a launch can ask for compiles for every architecture, and its code is what was meant.
+
+Ids name an architecture, which elsewhere they may not: here it is what a test is about.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+import os
+import pkgutil
+from typing import Any
+
+import architectures
+import compile_report
+import launches
+import pytest
+from compiling import Compiler
+from judging import complaints
+from launches import Architecture, Variant
+
+import qrita.kernels
+
+AT_MOST = 40
+"""Variants of an architecture. With more, neither these tests nor `qrita.warmup` would take the time that they do."""
+
+ARCHITECTURES = architectures.wanted(os.environ)
+VARIANTS = {architecture: launches.reachable(architecture) for architecture in ARCHITECTURES}
+ALL = [variant for variants in VARIANTS.values() for variant in variants]
+
+
+@pytest.mark.parametrize("variant", ALL, ids=lambda variant: f"{variant.architecture.name}-{variant.name}")
+def test_it_compiles_as_it_was_meant(variant: Variant, compiler: Compiler, record_property: Any) -> None:
+    outcome = compiler.compile(variant)
+    wrong = complaints(variant, outcome)
+    record_property(compile_report.PROPERTY, json.dumps(compile_report.record_of(variant, outcome, wrong)))
+    assert not wrong, "\n".join(wrong)
+
+
+@pytest.mark.parametrize("architecture", ARCHITECTURES, ids=lambda architecture: architecture.name)
+def test_every_kernel_is_among_them(architecture: Architecture) -> None:
+    modules = [
+        importlib.import_module(f"qrita.kernels.{found.name}") for found in pkgutil.iter_modules(qrita.kernels.__path__)
+    ]
+    declared = {f"{m.__name__}:{name}" for m in modules for name in vars(m) if name.endswith("_kernel")}
+    assert {variant.kernel for variant in VARIANTS[architecture]} == declared
+
+
+@pytest.mark.parametrize("architecture", ARCHITECTURES, ids=lambda architecture: architecture.name)
+def test_there_are_few_of_them(architecture: Architecture) -> None:
+    names = [variant.name for variant in VARIANTS[architecture]]
+    assert len(set(names)) == len(names) <= AT_MOST

@@ -1,0 +1,93 @@
+"""What would go wrong with a compiled kernel is planted, and the sentence that a test fails with names it."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+from typing import Any
+
+import architectures
+import compile_report
+import launches
+import pytest
+import torch
+from compiling import Compiled, Compiler, Failed
+from judging import complaints
+from launches import Architecture, Variant
+from machine_code import Additions, Needs
+from planted_kernels import wrong_kernel
+
+from qrita import plan as plans
+from qrita.device import Device
+from qrita.plan import Plan
+
+WANTED = architectures.wanted(os.environ)
+SM_89, SM_90, GFX950 = (
+    Architecture(n, w, architectures.SHARED[n]) for n, w in (("sm_89", 32), ("sm_90", 32), ("gfx950", 64))
+)
+FINE = Compiled(Needs(32, 0, 0, 0, 0, 1024), Additions(96, 96, 0, 0), 1.0)
+
+
+def chosen(architecture: Architecture) -> Plan:
+    return plans.reachable(Device("faked", architecture.name, architecture.wave, multiprocessors=8))[0]
+
+
+def variant_of(kernel: str, architecture: Architecture, dtype: torch.dtype = torch.float32, **changes: Any) -> Variant:
+    """A kernel's first variant under a plan with something changed."""
+    found = launches.launched(architecture, [replace(chosen(architecture), **changes)], (dtype,))
+    return next(variant for variant in found if variant.kernel.endswith(f":{kernel}_kernel"))
+
+
+@pytest.mark.parametrize("architecture", WANTED, ids=lambda architecture: architecture.name)
+def test_fusion_in_one_launch(architecture: Architecture, compiler: Compiler) -> None:
+    variant = variant_of("row_mass", architecture)
+    fusing = replace(variant, options={**variant.options, "enable_fp_fusion": True})
+    assert not complaints(variant, compiler.compile(variant))
+    (sentence,) = complaints(fusing, compiler.compile(fusing))
+    assert sentence.startswith(f"{fusing.name} on {architecture.name}: ")
+    assert "fused multiply-adds" in sentence
+
+
+def test_a_tile_too_large_for_shared_memory(compiler: Compiler) -> None:
+    variant = variant_of("sigma", SM_89, torch.bfloat16, truncation="sigma", tile=32768, warps=32)
+    (sentence,) = complaints(variant, compiler.compile(variant))
+    assert sentence.startswith(f"{variant.name} on sm_89: it wants 131072 bytes of shared memory, of 101376 ")
+
+
+def test_more_threads_than_a_program_may_have() -> None:
+    """A count of warps that is right for 32 lanes shows on an architecture with 64, and there only."""
+    here, there = (variant_of("select_rows", a, row_warps=32) for a in (SM_90, GFX950))
+    assert not complaints(here, FINE)
+    (sentence,) = complaints(there, FINE)
+    assert sentence.startswith(f"{there.name} on gfx950: 32 warps of 64 are 2048 threads, of 1024 ")
+
+
+def test_registers_that_do_not_suffice() -> None:
+    """Not refused yet: the table shows it."""
+    variant = variant_of("select_rows", SM_90)
+    spilled = replace(FINE, needs=replace(FINE.needs, scratch=416))
+    record = compile_report.record_of(variant, spilled, [])
+    assert compile_report.table([record]).splitlines()[1].split() == [variant.name.removesuffix("-16warps"), "416"]
+
+
+def test_a_hang(compiler: Compiler) -> None:
+    variant = variant_of("select_rows", SM_90)
+    (sentence,) = complaints(variant, compiler.compile(variant, patience=0.1))
+    assert sentence == f"{variant.name} on sm_90: it does not compile: it was still being compiled after 0.1 s"
+    lighter = variant_of("mask", SM_90)
+    assert not complaints(lighter, compiler.compile(lighter))
+
+
+def test_a_compiler_that_dies(compiler: Compiler) -> None:
+    variant = replace(variant_of("mask", SM_90), kernel="planted_kernels:deadly_kernel")
+    assert compiler.compile(variant) == Failed("the compiling process died with status 134")
+    lighter = variant_of("mask", SM_90)
+    assert not complaints(lighter, compiler.compile(lighter))
+
+
+def test_a_kernel_that_does_not_compile(compiler: Compiler) -> None:
+    with launches.captured(SM_90) as variants:
+        wrong_kernel[(1,)](torch.empty(64, dtype=torch.int32), TILE=64)
+    (variant,) = variants
+    (sentence,) = complaints(variant, compiler.compile(variant))
+    assert sentence.startswith(f"{variant.name} on sm_90: it does not compile: CompilationError: ")
