@@ -270,9 +270,10 @@ def test_reaches_pytest_on_its_card(root: Path, rehearsal: Rehearsal, case: Case
 
     name = case.target if named else case.environment
     for number, (call, reached) in enumerate(zip(lane.SUITES[case.environment].calls, ended.pytests, strict=True), 1):
-        result = f"--junit-xml={rehearsal.root / 'reports' / name / f'results-{number}.xml'}"
-        assert reached[-3:] == [result, "-k", "oracle"]
-        assert {*reached[:-3]} == {*lane.PYTEST, "--timeout", lane.PATIENCE, *call}
+        reports = rehearsal.root / "reports" / name
+        written = [f"--junit-xml={reports / f'results-{number}.xml'}", f"--records={reports / 'records'}"]
+        assert reached[-4:] == [*written, "-k", "oracle"]
+        assert {*reached[:-4]} == {*lane.PYTEST, "--timeout", "300", *call}
 
     stack = stacks(root)[case.environment]
     expected = {
