@@ -20,7 +20,7 @@ Record = dict[str, Any]
 
 def record_of(variant: Variant, outcome: Compiled | Failed, wrong: list[str]) -> Record:
     """What the file says of a variant. The keys `architecture` and `variant` tell it from every other."""
-    compiled = isinstance(outcome, Compiled)
+    compiled = outcome if isinstance(outcome, Compiled) else None
     return {
         "architecture": variant.architecture.name,
         "variant": variant.name,
@@ -29,9 +29,9 @@ def record_of(variant: Variant, outcome: Compiled | Failed, wrong: list[str]) ->
         "warps": variant.warps,
         "threads": variant.threads,
         "stages": variant.options["num_stages"],
-        "needs": dataclasses.asdict(outcome.needs) if compiled else None,
-        "additions": dataclasses.asdict(outcome.additions) if compiled else None,
-        "seconds": outcome.seconds if compiled else None,
+        "needs": dataclasses.asdict(compiled.needs) if compiled else None,
+        "additions": dataclasses.asdict(compiled.additions) if compiled else None,
+        "seconds": compiled.seconds if compiled else None,
         "wrong": wrong,
     }
 
@@ -45,7 +45,7 @@ class Report:
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         if report.when == "call":
-            self._records += [json.loads(value) for name, value in report.user_properties if name == PROPERTY]
+            self._records += [json.loads(str(value)) for name, value in report.user_properties if name == PROPERTY]
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         records = sorted(self._records, key=lambda record: (record["architecture"], record["variant"]))
@@ -53,16 +53,18 @@ class Report:
             terminalreporter.section("compiled kernels that registers do not hold")
             terminalreporter.write_line(table(records))
         if self._file is not None:
-            self._write(records)
+            write(self._file, records)
             terminalreporter.write_line(f"what {len(records)} compiled kernels need: {self._file}")
 
-    def _write(self, records: list[Record]) -> None:
-        import torch
-        import triton
 
-        report = {"schema": SCHEMA, "triton": triton.__version__, "torch": torch.__version__, "variants": records}
-        self._file.parent.mkdir(parents=True, exist_ok=True)
-        self._file.write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")
+def write(file: Path, records: list[Record]) -> None:
+    """The records, with the versions that they hold for."""
+    import torch
+    import triton
+
+    report = {"schema": SCHEMA, "triton": triton.__version__, "torch": torch.__version__, "variants": records}
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")
 
 
 def table(records: list[Record]) -> str:

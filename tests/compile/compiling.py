@@ -18,8 +18,8 @@ import machine_code
 from launches import Variant
 from machine_code import Additions, Needs
 
-PATIENCE = 120.0
-"""Seconds that one compilation may take: the slowest takes a tenth of it on an idle machine."""
+PATIENCE = 200.0
+"""Seconds that one compilation may take: the slowest takes 5 on an idle machine."""
 
 
 @dataclass(frozen=True)
@@ -82,6 +82,9 @@ class Compiler:
             self._process = context.Process(target=_serve, args=(theirs, self._folder), daemon=True)
             self._process.start()
             theirs.close()
+            if not self._channel.poll(PATIENCE):
+                self.close()
+                raise TimeoutError(f"the compiling process was not ready after {PATIENCE:g} s")
             self._channel.recv()
         return self._process, self._channel
 

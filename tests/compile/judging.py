@@ -33,6 +33,6 @@ def _wrong(variant: Variant, outcome: Compiled | Failed) -> Iterator[str]:
     additions = outcome.additions
     if additions.may_be_fused(architecture.backend):
         yield (
-            f"{additions.fused} fused multiply-adds of floats, {additions.found} of {additions.meant} additions left, "
-            f"{additions.asked} fusions asked for: launch with enable_fp_fusion=False (semantics, rule 9)"
+            f"{additions.fused} fused multiply-adds of floats without a known reason, and {additions.found} of "
+            f"{additions.meant} additions: launch with enable_fp_fusion=False (semantics, rule 9)"
         )

@@ -84,22 +84,35 @@ class Variant:
 
 
 def reachable(architecture: Architecture) -> list[Variant]:
-    """Every variant that a call on such a GPU can come to, but for those that say the same as another.
+    """The variants that calls on such a GPU can come to: what `qrita.warmup` compiles, but for near doubles.
 
-    They are what `qrita.warmup` compiles, for the plans that the plan table can reach. Left out are the general (not
-    aligned) variants of bf16 and fp16: they differ from those of fp32, which are here, in the width of a load, and from
-    their aligned ones, which are here, in how an address is computed.
-
-    Added are two that no chosen plan leads to: sigma truncation in fp32, which a forced plan does, and the table of the
-    weight, which says of a device whether it fuses.
+    With every plan that the plan table can reach, and in fp32, all of them, aligned and general. Those of bf16 and fp16
+    differ in how a logit is loaded, copied and made a key, and in nothing that comes after: of bf16 each kernel is here
+    once, aligned, under the plan with the most tokens in registers; of fp16, which differs from bf16 in one conversion,
+    the kernel that loads, converts and writes.
     """
-    chosen = plans.reachable(Device("faked", architecture.name, architecture.wave, multiprocessors=8))
-    variants = [v for v in launched(architecture, chosen, DTYPES) if v.names["ALIGNED"] or v.names["FORMAT"] == "fp32"]
-    by_sigma = launched(architecture, [replace(chosen[0], truncation="sigma")])
-    variants += [v for v in by_sigma if "sigma" in v.kernel and v.names["ALIGNED"]]
+    variants = launched(architecture, chosen_plans(architecture), DTYPES)
+    aligned = [variant for variant in variants if variant.names["ALIGNED"]]
+    bf16 = {variant.kernel: variant for variant in aligned if variant.names["FORMAT"] == "bf16"}  # the last plan's
+    fp16 = {variant.kernel: variant for variant in aligned if variant.names["FORMAT"] == "fp16"}
+    converting = next(kernel for kernel in fp16 if kernel.endswith(":group_maxima_kernel"))
+    return [*(v for v in variants if v.names["FORMAT"] == "fp32"), *bf16.values(), fp16[converting]]
+
+
+def unreached(architecture: Architecture) -> list[Variant]:
+    """Of kernels that no chosen plan leads to, in fp32: sigma truncation, which forced plans do, and the weight alone.
+
+    The weight alone is the table whose checksum says of a device whether it fuses.
+    """
+    by_sigma = launched(architecture, [replace(chosen_plans(architecture)[0], truncation="sigma")])
     with captured(architecture) as table:
         weight.table_kernel[(1,)](torch.empty(1024, dtype=torch.int32), TILE=1024, enable_fp_fusion=False)
-    return variants + table
+    return [v for v in by_sigma if "sigma" in v.kernel and v.names["ALIGNED"]] + table
+
+
+def chosen_plans(architecture: Architecture) -> list[Plan]:
+    """What the plan table chooses on such a GPU."""
+    return plans.reachable(Device("faked", architecture.name, architecture.wave, multiprocessors=8))
 
 
 def launched(
@@ -128,13 +141,15 @@ def captured(architecture: Architecture) -> Iterator[list[Variant]]:
         return _Compiled()
 
     target = GPUTarget(architecture.backend, architecture.triton_name, architecture.wave)
-    with (
-        mock.patch.object(triton.compiler, "compile", compile_nothing),
-        mock.patch.object(driver, "_active", _Driver(target)),
-    ):
-        yield variants
-    for source in sources:
-        source.fn.device_caches.clear()
+    try:
+        with (
+            mock.patch.object(triton.compiler, "compile", compile_nothing),
+            mock.patch.object(driver, "_active", _Driver(target)),
+        ):
+            yield variants
+    finally:  # what stood in for kernels is forgotten
+        for source in sources:
+            source.fn.device_caches.clear()
 
 
 def _variant(architecture: Architecture, source: Any, options: dict[str, Any]) -> Variant:

@@ -1,16 +1,16 @@
 """What a compiled kernel needs, read off the assembler's words, and whether its float additions were fused.
 
 Fusion. Rule 9 of the semantics rounds each multiplication and each addition of the weight. A compiler that fuses makes
-one instruction of the two, and an addition disappears. Fused multiply-adds that nobody wrote are in order, though: AMD
-has them in three sequences that replace an instruction it lacks, none of which computes with rounding errors of ours:
+one instruction of the two, and an addition disappears. Fused multiply-adds are in order where they swallow none:
 
-- a conversion of a float to a 64-bit integer, and a 64-bit integer division, take a number apart by 2**32, exactly;
-- a division of floats refines a reciprocal by five of them before v_div_fixup (ratios that say only where to look);
-- a division of small integers checks its quotient by one.
+- AMD converts floats to 64-bit integers, and divides such integers, by taking a number apart by 2**32, exactly;
+- AMD refines the reciprocal in a division of floats by five of them before v_div_fixup;
+- AMD checks the quotient of small integers by one;
+- NVIDIA's library has them in its logarithm. It asks for them by name, so they can be told from what a compiler fuses.
 
-The first two are recognised. The third looks like any other, so what is left over is accepted only where every addition
-and subtraction of the intermediate representation (LLVM's, the last before the assembler) is found as an instruction.
-NVIDIA's code for all of this has none, so there nothing is accepted.
+The first two are recognised. The others look like any other, so what is left over is accepted only where every addition
+and subtraction of the intermediate representation (LLVM's, the last before the assembler) is found as an instruction,
+and on NVIDIA only where some were asked for. Ratios and logarithms steer searches; the weight has neither.
 """
 
 from __future__ import annotations
@@ -62,7 +62,8 @@ class Additions:
 
         Fewer than none are left over where a sequence has become shorter, and could then hide one.
         """
-        return self.asked > 0 or (self.fused != 0 and (backend == "cuda" or self.found != self.meant))
+        excused = (backend == "hip" or self.asked > 0) and self.found == self.meant
+        return self.fused != 0 and not excused
 
 
 def nvidia_needs(ptxas_log: str, shared: int) -> Needs:

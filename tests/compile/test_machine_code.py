@@ -72,10 +72,13 @@ def test_nvidia(sass: str, fused: bool) -> None:
     assert machine_code.nvidia_additions(ONE_ADDITION, sass).may_be_fused("cuda") == fused
 
 
-@pytest.mark.parametrize("call", ["llvm.fma.f32", "llvm.fmuladd.v2f32", "llvm.nvvm.fma.rn.f"])
-def test_a_fusion_that_is_asked_for(call: str) -> None:
-    llvm = f"  %1 = tail call float @{call}(float %a, float %b, float %c)\n"
-    assert machine_code.nvidia_additions(llvm, "").may_be_fused("cuda")
+LOGARITHM = "  %3 = tail call float @llvm.nvvm.fma.rn.f(float %a, float %b, float %c)\n"
+
+
+def test_nvidia_fuses_where_its_library_asks() -> None:
+    beside, instead = (NVIDIA[name][0] for name in ("fused beside the addition", "fused"))
+    assert not machine_code.nvidia_additions(ONE_ADDITION + LOGARITHM, beside).may_be_fused("cuda")
+    assert machine_code.nvidia_additions(ONE_ADDITION + LOGARITHM, instead).may_be_fused("cuda")
 
 
 def test_additions_are_counted_by_lanes() -> None:

@@ -17,10 +17,6 @@ from launches import Architecture, Variant
 from machine_code import Additions, Needs
 from planted_kernels import wrong_kernel
 
-from qrita import plan as plans
-from qrita.device import Device
-from qrita.plan import Plan
-
 WANTED = architectures.wanted(os.environ)
 SM_89, SM_90, GFX950 = (
     Architecture(n, w, architectures.SHARED[n]) for n, w in (("sm_89", 32), ("sm_90", 32), ("gfx950", 64))
@@ -28,19 +24,16 @@ SM_89, SM_90, GFX950 = (
 FINE = Compiled(Needs(32, 0, 0, 0, 0, 1024), Additions(96, 96, 0, 0), 1.0)
 
 
-def chosen(architecture: Architecture) -> Plan:
-    return plans.reachable(Device("faked", architecture.name, architecture.wave, multiprocessors=8))[0]
-
-
 def variant_of(kernel: str, architecture: Architecture, dtype: torch.dtype = torch.float32, **changes: Any) -> Variant:
     """A kernel's first variant under a plan with something changed."""
-    found = launches.launched(architecture, [replace(chosen(architecture), **changes)], (dtype,))
+    plan = replace(launches.chosen_plans(architecture)[0], **changes)
+    found = launches.launched(architecture, [plan], (dtype,))
     return next(variant for variant in found if variant.kernel.endswith(f":{kernel}_kernel"))
 
 
 @pytest.mark.parametrize("architecture", WANTED, ids=lambda architecture: architecture.name)
 def test_fusion_in_one_launch(architecture: Architecture, compiler: Compiler) -> None:
-    variant = variant_of("row_mass", architecture)
+    variant = variant_of("collect", architecture)
     fusing = replace(variant, options={**variant.options, "enable_fp_fusion": True})
     assert not complaints(variant, compiler.compile(variant))
     (sentence,) = complaints(fusing, compiler.compile(fusing))
