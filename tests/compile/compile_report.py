@@ -72,9 +72,8 @@ def table(records: list[Record]) -> str:
     architectures = list(dict.fromkeys(record["architecture"] for record in records))
     scratch: dict[str, dict[str, int]] = {}
     for record in records:
-        name = record["variant"].rpartition("-")[0]  # without warps: half as many where they are twice as wide
         if record["needs"] is not None:
-            scratch.setdefault(name, {})[record["architecture"]] = record["needs"]["scratch"]
+            scratch.setdefault(record["variant"], {})[record["architecture"]] = record["needs"]["scratch"]
     lines = [["bytes of scratch a thread", *architectures]]
     for name, found in scratch.items():
         if any(found.values()):

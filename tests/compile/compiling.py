@@ -126,7 +126,7 @@ def _compiled(variant: Variant, folder: Path) -> Compiled:
             additions = machine_code.amd_additions(code["llir"], code["amdgcn"])
         else:
             needs = machine_code.nvidia_needs(printed.getvalue(), shared)
-            additions = machine_code.nvidia_additions(code["llir"], _sass(code, folder))
+            additions = machine_code.nvidia_additions(code["llir"], code["ptx"], _sass(code, folder))
     return Compiled(needs, additions, round(_processor_seconds() - started, 2))
 
 
@@ -139,7 +139,7 @@ def _sass(code: Any, folder: Path) -> str:
     """NVIDIA's machine code in words; none where there is no addition of floats to look for, which saves a third."""
     from triton import knobs
 
-    if not machine_code.meant_additions(code["llir"]) + machine_code.asked_fusions(code["llir"]):
+    if not machine_code.meant_additions(code["llir"]) + machine_code.named_fusions(code["llir"]):
         return ""
     binary = folder / "kernel.cubin"
     binary.write_bytes(code["cubin"])

@@ -64,13 +64,13 @@ class Variant:
 
     @property
     def name(self) -> str:
-        """The kernel, its constants and its warps: an id within an architecture."""
+        """The kernel, its constants and its threads: an id within an architecture, and mostly the same on others."""
         constants = dict(self.names)
         words = [self.kernel.rpartition(":")[2].removesuffix("_kernel")]
         if "FORMAT" in constants:
             words += [constants.pop("FORMAT"), "aligned" if constants.pop("ALIGNED") else "general"]
         words += [f"{name}{value}" for name, value in constants.items()]
-        return "-".join([*words, f"{self.warps}warps"])
+        return "-".join([*words, f"{self.threads}threads"])
 
     @property
     def warps(self) -> int:

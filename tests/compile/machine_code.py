@@ -5,12 +5,12 @@ one instruction of the two, and an addition disappears. Fused multiply-adds are 
 
 - AMD converts floats to 64-bit integers, and divides such integers, by taking a number apart by 2**32, exactly;
 - AMD refines the reciprocal in a division of floats by five of them before v_div_fixup;
-- AMD checks the quotient of small integers by one;
-- NVIDIA's library has them in its logarithm. It asks for them by name, so they can be told from what a compiler fuses.
+- AMD checks the quotient of small integers by one, which looks like any other;
+- NVIDIA's library has them in its logarithm, by name, from LLVM's representation down to PTX.
 
-The first two are recognised. The others look like any other, so what is left over is accepted only where every addition
-and subtraction of the intermediate representation (LLVM's, the last before the assembler) is found as an instruction,
-and on NVIDIA only where some were asked for. Ratios and logarithms steer searches; the weight has neither.
+So they are accepted where they are of the first two kinds, or where there may be some of the others and every addition
+and subtraction of LLVM's representation is still found below it: in AMD's assembly, in NVIDIA's PTX (ptxas packs some
+in pairs). Ratios and logarithms steer searches; the weight has neither.
 """
 
 from __future__ import annotations
@@ -47,23 +47,24 @@ class Additions:
 
     Attributes:
         meant: how many LLVM's representation has.
-        found: how many the machine code has.
-        fused: fused multiply-adds in the machine code, without those that the first two sequences explain.
-        asked: calls in LLVM's representation that ask for a fused multiply-add.
+        found: how many are left below it.
+        fused: fused multiply-adds in the machine code, without those of a kind that is recognised.
+        named: fused multiply-adds that LLVM's representation calls by name.
     """
 
     meant: int
     found: int
     fused: int
-    asked: int
+    named: int
 
     def may_be_fused(self, backend: str) -> bool:
         """Whether an addition may have become part of a fused multiply-add.
 
         Fewer than none are left over where a sequence has become shorter, and could then hide one.
         """
-        excused = (backend == "hip" or self.asked > 0) and self.found == self.meant
-        return self.fused != 0 and not excused
+        if backend == "cuda":
+            return self.fused != 0 or (self.named > 0 and self.found != self.meant)
+        return self.fused != 0 and self.found != self.meant
 
 
 def nvidia_needs(ptxas_log: str, shared: int) -> Needs:
@@ -96,16 +97,18 @@ def meant_additions(llvm: str) -> int:
     return sum(int(lanes or 1) for lanes in found)
 
 
-def asked_fusions(llvm: str) -> int:
+def named_fusions(llvm: str) -> int:
     """Calls of LLVM's fma, fmuladd and their kin."""
     return len(re.findall(r"call [^@\n]*@llvm\.(?:fma|fmuladd|nvvm\.fma|amdgcn\.fmad?)\b", llvm))
 
 
-def nvidia_additions(llvm: str, sass: str) -> Additions:
-    """Of NVIDIA's machine code as cuobjdump prints it."""
-    names = re.findall(r"\*/\s+(?:@!?U?P\w+ )?U?(FADD2?|FFMA2?)\b", sass)
-    added = names.count("FADD") + 2 * names.count("FADD2")  # two lanes
-    return Additions(meant_additions(llvm), added, names.count("FFMA") + names.count("FFMA2"), asked_fusions(llvm))
+def nvidia_additions(llvm: str, ptx: str, sass: str) -> Additions:
+    """Of NVIDIA's PTX, and of its machine code as cuobjdump prints it."""
+    named = named_fusions(llvm)
+    added = re.findall(r"\b(?:add|sub)(?:\.\w+)*\.f32(x2)?\b", ptx)
+    fused = len(re.findall(r"\*/\s+(?:@!?U?P\w+ )?U?FFMA2?\b", sass))
+    explained = len(re.findall(r"\bfma(?:\.\w+)*\.f32\b", ptx)) if named else 0
+    return Additions(meant_additions(llvm), sum(2 if pair else 1 for pair in added), fused - explained, named)
 
 
 _AMD_ADD = re.compile(r"[vs]_(pk_|dual_)?(?:add|sub|subrev)_f32")
@@ -131,7 +134,7 @@ def amd_additions(llvm: str, assembly: str) -> Additions:
         words -= written
         if re.match(r"[vs]_(?:dual_)?mov_b32", instruction) and _AMD_WORD.search(instruction):
             words |= written
-    return Additions(meant_additions(llvm), added, fused, asked_fusions(llvm))
+    return Additions(meant_additions(llvm), added, fused, named_fusions(llvm))
 
 
 def _amd_instructions(assembly: str) -> Iterator[str]:

@@ -45,7 +45,7 @@ def test_the_weight_alone_has_its_five_additions(architecture: Architecture, com
     outcome = compiler.compile(table)
     assert isinstance(outcome, Compiled)
     additions = 5 * table.names["TILE"] // table.threads
-    assert outcome.additions == Additions(meant=additions, found=additions, fused=0, asked=0)
+    assert outcome.additions == Additions(meant=additions, found=additions, fused=0, named=0)
 
 
 @pytest.mark.parametrize("architecture", ARCHITECTURES, ids=lambda architecture: architecture.name)

@@ -54,31 +54,36 @@ def test_amd(assembly: str, fused: bool) -> None:
     assert machine_code.amd_additions(ONE_ADDITION, assembly).may_be_fused("hip") == fused
 
 
+MUL_ADD = "mul.rn.f32 %r1, %r2, %r3;\nadd.rn.f32 %r4, %r1, %r5;\n"
+FMA = "fma.rn.f32 %r4, %r2, %r3, %r5;\n"
 NVIDIA = {
-    "separate": ("/*0010*/  FMUL R1, R2, R3 ;\n/*0020*/  FADD R1, R1, R4 ;", False),
-    "fused": ("/*0010*/  FFMA R1, R2, R3, R4 ;", True),
-    "fused where a predicate holds": ("/*0010*/  @!P0 FFMA.FTZ R1, R2, R3, R4 ;", True),
-    "fused in a pair": ("/*0010*/  FFMA2 R2, R2.F32x2.HI_LO, R4.F32x2.HI_LO, R6.F32x2.HI_LO ;", True),
-    "fused beside the addition": ("/*0010*/  FADD R1, R1, R4 ;\n/*0020*/  FFMA R1, R2, R3, R4 ;", True),
-    "a constant made by a half-precision one": (
-        "/*0010*/  FADD R1, R1, R4 ;\n/*0020*/  HFMA2 R5, -RZ, RZ, 0, 0 ;",
-        False,
-    ),
+    "separate": (MUL_ADD, "/*0010*/  FMUL R1, R2, R3 ;\n/*0020*/  FADD R1, R1, R4 ;", False),
+    "separate, in a pair of which one is idle": (MUL_ADD, "/*0020*/  FADD2 R2, R2.F32x2.HI_LO, R4.F32 ;", False),
+    "fused by LLVM": (FMA, "/*0010*/  FFMA R1, R2, R3, R4 ;", True),
+    "fused by ptxas": (MUL_ADD, "/*0010*/  FFMA R1, R2, R3, R4 ;", True),
+    "fused where a predicate holds": (MUL_ADD, "/*0010*/  @!P0 FFMA.FTZ R1, R2, R3, R4 ;", True),
+    "fused in a pair": (MUL_ADD, "/*0010*/  FFMA2 R2, R2.F32x2.HI_LO, R4.F32x2.HI_LO, R6.F32x2.HI_LO ;", True),
+    "a constant made by a half-precision one": (MUL_ADD, "/*0020*/  HFMA2 R5, -RZ, RZ, 0, 0 ;", False),
 }
 
 
-@pytest.mark.parametrize(("sass", "fused"), NVIDIA.values(), ids=NVIDIA.keys())
-def test_nvidia(sass: str, fused: bool) -> None:
-    assert machine_code.nvidia_additions(ONE_ADDITION, sass).may_be_fused("cuda") == fused
+@pytest.mark.parametrize(("ptx", "sass", "fused"), NVIDIA.values(), ids=NVIDIA.keys())
+def test_nvidia(ptx: str, sass: str, fused: bool) -> None:
+    assert machine_code.nvidia_additions(ONE_ADDITION, ptx, sass).may_be_fused("cuda") == fused
 
 
 LOGARITHM = "  %3 = tail call float @llvm.nvvm.fma.rn.f(float %a, float %b, float %c)\n"
+ONE_FFMA = "/*0010*/  FFMA R1, R2, R3, R4 ;\n"
+BESIDE_A_LOGARITHM = {
+    "separate": (FMA + MUL_ADD, ONE_FFMA, False),
+    "fused by LLVM": (FMA + FMA, ONE_FFMA + ONE_FFMA, True),
+    "fused by ptxas": (FMA + MUL_ADD, ONE_FFMA + ONE_FFMA, True),
+}
 
 
-def test_nvidia_fuses_where_its_library_asks() -> None:
-    beside, instead = (NVIDIA[name][0] for name in ("fused beside the addition", "fused"))
-    assert not machine_code.nvidia_additions(ONE_ADDITION + LOGARITHM, beside).may_be_fused("cuda")
-    assert machine_code.nvidia_additions(ONE_ADDITION + LOGARITHM, instead).may_be_fused("cuda")
+@pytest.mark.parametrize(("ptx", "sass", "fused"), BESIDE_A_LOGARITHM.values(), ids=BESIDE_A_LOGARITHM.keys())
+def test_nvidia_beside_a_logarithm(ptx: str, sass: str, fused: bool) -> None:
+    assert machine_code.nvidia_additions(ONE_ADDITION + LOGARITHM, ptx, sass).may_be_fused("cuda") == fused
 
 
 def test_additions_are_counted_by_lanes() -> None:
