@@ -17,7 +17,7 @@ TARGETS = MATRIX["targets"]
 @nox.session
 def format(session: nox.Session) -> None:  # noqa: A001
     """Rewrite the code: ruff's format and the fixes that ruff calls safe."""
-    session.install(*nox.project.dependency_groups(PYPROJECT, "lint"))
+    session.install(*nox.project.dependency_groups(PYPROJECT, "format"))
     session.run("ruff", "check", "--fix-only", "--exit-zero", *session.posargs)
     session.run("ruff", "format", *session.posargs)
 

@@ -60,6 +60,7 @@ def problems(matrix: Matrix, root: Path) -> Found:
         if file.stem not in {*matrix.stacks, "triton"}:
             yield f"ci/stacks/{file.name}: the matrix has no such stack; remove it"
     yield from _tox_ini(matrix, root)
+    yield from _linted(root)
     yield from _pins(matrix, root)
     yield from _dockerfiles(matrix, root)
     yield from _workflows(matrix, root)
@@ -114,6 +115,18 @@ def _stack(environment: str, stack: str, vendor: str, defined: dict[str, dict[st
     builder = settings.get("wheel_build_env", ".pkg")
     yield from _own_index(environment, settings)
     yield from _own_index(builder, defined.get(builder, {}))
+
+
+def _linted(root: Path) -> Found:
+    """The linters that take names, not a folder, have every name: tox knows no patterns."""
+    words = [line.split() for line in sections(root).get("lint", {}).get("commands", "").splitlines()]
+    for tool, pattern in (("hadolint", "*Dockerfile"), ("shellcheck", "*.sh")):
+        named = {word for line in words if line[:1] == [tool] for word in line[1:] if word.startswith("docker/")}
+        there = {f"docker/{file.name}" for file in (root / "docker").glob(pattern)}
+        for path in sorted(there - named):
+            yield f"tox.ini, [testenv:lint], commands: {tool} does not check {path}; name it there"
+        for path in sorted(named - there):
+            yield f"tox.ini, [testenv:lint], commands: {tool} checks {path}, which is not there; remove it"
 
 
 def _own_index(environment: str, settings: dict[str, str]) -> Found:

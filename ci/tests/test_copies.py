@@ -130,6 +130,12 @@ BREAKAGES = [
     # tox.ini: the environment that builds the package for those.
     tox_ini(r"^wheel_build_env = .pkg-gpu\n", "", ", [testenv:.pkg], set_env: expected PIP_CONFIG_FILE"),
     tox_ini(r"^\[testenv:.pkg-gpu\]\n", "[testenv:.pkg-other]\n", ", [testenv:.pkg-gpu], disallow_pass_env: expected"),
+    # tox.ini: what is linted.
+    tox_ini(r" docker/mi355x\.Dockerfile", "", ", [testenv:lint], commands: hadolint does not check docker/mi355x.D"),
+    tox_ini(r"^    hadolint .*\n", "", ", [testenv:lint], commands: hadolint does not check docker/h100.Dockerfile"),
+    tox_ini(r"^    hadolint", "    hadolint docker/x.Dockerfile", ", [testenv:lint], commands: hadolint checks docker"),
+    tox_ini(r" docker/tox\.sh", "", ", [testenv:lint], commands: shellcheck does not check docker/tox.sh"),
+    Breakage("docker/new.sh", "", "#!/bin/sh\n", "tox.ini, [testenv:lint], commands: shellcheck does not check "),
     # Versions elsewhere.
     Breakage("ci/tox", r'^TOX = ".*"', 'TOX = "tox==4.0.0"', "ci/tox: expected 'tox=="),
     Breakage("ci/tox", r"^TOX = .*", "TOX = pin()", "ci/tox: expected 'tox=="),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -24,6 +25,13 @@ def scripts(interpreter: str) -> list[str]:
     files = [targets.ROOT / name for name in names if not Path(name).suffix]
     first = {file: file.read_bytes().partition(b"\n")[0] for file in files if file.is_file()}
     return [file.relative_to(targets.ROOT).as_posix() for file, line in first.items() if interpreter.encode() in line]
+
+
+def test_every_shell_script_without_a_suffix_is_checked() -> None:
+    found = scripts("sh")
+    (command,) = re.findall(r"^    shellcheck (.*)$", (targets.ROOT / "tox.ini").read_text(encoding="utf-8"), re.M)
+    assert ".ci/run" in found
+    assert set(found) <= set(command.split())
 
 
 @pytest.mark.parametrize(("tool", "setting"), [("ruff", "extend-include"), ("mypy", "files")])
