@@ -39,21 +39,32 @@ SLICES = {"slice": "nightly-slice"}
 
 
 @dataclass(frozen=True)
+class Call:
+    """One call of pytest. `empty`: why it may select nothing on some machines; "" where that is a failure."""
+
+    arguments: tuple[str, ...]
+    empty: str = ""
+
+
+@dataclass(frozen=True)
 class Suite:
     """What an environment runs: what its answers are worth, hypothesis's profile, one pytest call after another."""
 
     state: str
     profile: str
-    calls: tuple[tuple[str, ...], ...]
+    calls: tuple[Call, ...]
 
 
-ON_CPU = Suite("hardware", "pr", (("tests",),))
+ON_CPU = Suite("hardware", "pr", (Call(("tests",)),))
 ON_GPU = Suite(
     "hardware",
     "pr",
     (
-        ("--engine", "triton", "-m", "not several_gpus", "tests/gpu", "tests/conformance"),
-        ("--engine", "triton", "-m", "several_gpus", "-n", "0", "tests/gpu"),  # each worker above sees one GPU
+        Call(("--engine", "triton", "-m", "not several_gpus", "tests/gpu", "tests/conformance")),
+        Call(  # of its own, since each worker above sees one GPU
+            ("--engine", "triton", "-m", "several_gpus", "-n", "0", "tests/gpu"),
+            empty="what is marked several_gpus needs two GPUs",
+        ),
     ),
 )
 SUITES = {
@@ -62,9 +73,9 @@ SUITES = {
     "interpreter": Suite(
         "interpreted",
         "slice",
-        (("tests/kernels",), ("--engine", "interpreter", "-m", "not large", "tests/conformance")),
+        (Call(("tests/kernels",)), Call(("--engine", "interpreter", "-m", "not large", "tests/conformance"))),
     ),
-    "compile": Suite("compiled", "pr", (("tests/compile",),)),
+    "compile": Suite("compiled", "pr", (Call(("tests/compile",)),)),
     "cuda": ON_GPU,
     "cuda-min": ON_GPU,
     "rocm": ON_GPU,
@@ -107,11 +118,11 @@ def main(args: list[str]) -> int | str:
     _write(folder, {**report, "outcome": "refused" if sentence else "running", "reason": sentence or ""})
     if sentence:
         return f"ci/guard.py: {sentence}"
-    status = _run(suite, folder, extra)
-    reason = f"pytest ended with status {status}" if status else ""
+    status, reason = _run(suite, folder, extra)
     outcome = "failed" if status else "passed"
     _write(folder, {**report, "outcome": outcome, "reason": reason, "finished": _now()})
-    print(f"ci/lane.py: {folder.name} {outcome}; report in {folder}; again: {report['command']}", flush=True)
+    verdict = f"{outcome}: {reason}" if reason else outcome
+    print(f"ci/lane.py: {folder.name} {verdict}; report in {folder}; again: {report['command']}", flush=True)
     return status
 
 
@@ -125,18 +136,36 @@ def _targets(matrix: targets.Matrix, environment: str, found: facts.Facts) -> li
     ]
 
 
-def _run(suite: Suite, folder: Path, extra: list[str]) -> int:
-    """Every call of pytest, also after one that failed. Nothing selected is a failure if it is so in all of them."""
-    statuses = []
+def _run(suite: Suite, folder: Path, extra: list[str]) -> tuple[int, str]:
+    """Every call of pytest, also after one that failed: the first status that is a failure, and why it is."""
+    statuses: list[int] = []
     for number, call in enumerate(suite.calls, 1):
         report = (f"--junit-xml={folder / f'results-{number}.xml'}", f"--records={folder / 'records'}")
-        command = [sys.executable, "-m", "pytest", *PYTEST, *_timeout(), *call, *report, *extra]
+        command = [sys.executable, "-m", "pytest", *PYTEST, *_timeout(), *call.arguments, *report, *extra]
         print(f"ci/lane.py: {shlex.join(command)}", flush=True)
         statuses.append(_wait(command))
         if statuses[-1] < 0 or statuses[-1] == 2:  # killed or interrupted
-            return statuses[-1] if statuses[-1] > 0 else 128 - statuses[-1]
-    failed = [status for status in statuses if status not in (0, NO_TESTS)]
-    return failed[0] if failed else min(statuses)
+            status = statuses[-1] if statuses[-1] > 0 else 128 - statuses[-1]
+            return status, f"pytest ended with status {status}"
+    for status in statuses:
+        if status not in (0, NO_TESTS):
+            return status, f"pytest ended with status {status}"
+    return _nothing_selected(suite, statuses, extra)
+
+
+def _nothing_selected(suite: Suite, statuses: list[int], extra: list[str]) -> tuple[int, str]:
+    """Whether a call that selected no test is a failure: not where it may be so, nor where a person chose the tests.
+
+    A person's arguments (-k oracle) go to every call, and may leave one of them empty, but not all.
+    """
+    empty = [number for number, status in enumerate(statuses, 1) if status == NO_TESTS]
+    for number in empty:
+        call = suite.calls[number - 1]
+        if len(empty) == len(statuses) or not (call.empty or extra):
+            return NO_TESTS, f"call {number} of pytest selected no test: {shlex.join((*call.arguments, *extra))}"
+        why = call.empty or f"the arguments were {shlex.join(extra)}"
+        print(f"ci/lane.py: call {number} of pytest selected no test; {why}", flush=True)
+    return 0, ""
 
 
 def _timeout() -> list[str]:

@@ -206,8 +206,6 @@ def test_refused(run: Run) -> None:
     [
         ((0, 0), 0, 2),
         ((0, 5), 0, 2),  # on one GPU no test needs several
-        ((5, 0), 0, 2),
-        ((5, 5), 5, 2),
         ((1, 0), 1, 2),
         ((0, 1), 1, 2),
         ((5, 1), 1, 2),
@@ -221,6 +219,42 @@ def test_a_suite_of_two_calls(run: Run, values: tuple[int, int], answer: int, ca
     assert (ended.answer, len(ended.calls)) == (answer, calls)
     assert ended.verdict == (("failed", f"pytest ended with status {answer}") if answer else ("passed", ""))
     assert ended.report["finished"] is not None
+
+
+@pytest.mark.parametrize(
+    ("environment", "arguments", "values", "failed", "said"),
+    [
+        ("cuda", (), (0, 5), 0, (2, "what is marked several_gpus needs two GPUs")),
+        ("cuda", (), (5, 0), 1, None),
+        ("cuda", (), (5, 5), 1, None),
+        ("interpreter", (), (5, 0), 1, None),
+        ("interpreter", (), (0, 5), 2, None),
+        ("cpu", (), (5,), 1, None),
+        ("cuda", ("-k", "a b"), (5, 0), 0, (1, "the arguments were -k 'a b'")),
+        ("interpreter", ("-x",), (0, 5), 0, (2, "the arguments were -x")),
+        ("cuda", ("-k", "a b"), (5, 5), 1, None),
+        ("cpu", ("-k", "a b"), (5,), 1, None),
+    ],
+)
+def test_a_call_that_selects_nothing(
+    run: Run,
+    capsys: pytest.CaptureFixture[str],
+    environment: str,
+    arguments: tuple[str, ...],
+    values: tuple[int, ...],
+    failed: int,
+    said: tuple[int, str] | None,
+) -> None:
+    """It fails where it is not meant to be possible, and is told in the log where it is."""
+    found = kept(environment, *((H200,) if environment == "cuda" else ()))
+    ended = run(environment, "--", *arguments, found=found, does=statuses(*values))
+    sentence = f"call {failed} of pytest selected no test: "
+    outcome, reason = ended.verdict
+    assert (ended.answer, outcome) == ((lane.NO_TESTS, "failed") if failed else (0, "passed"))
+    assert reason.startswith(sentence) if failed else not reason
+    assert not failed or reason.endswith(shlex.join(arguments))
+    lines = [line for line in capsys.readouterr().out.splitlines() if line.startswith("ci/lane.py: call ")]
+    assert lines == ([f"ci/lane.py: call {said[0]} of pytest selected no test; {said[1]}"] if said else [])
 
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSEGV, signal.SIGTERM])
