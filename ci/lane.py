@@ -10,6 +10,7 @@ run; only a name that is no lane, or a target of another environment, leaves non
 
 from __future__ import annotations
 
+import contextlib
 import datetime
 import importlib.util
 import json
@@ -18,7 +19,8 @@ import shlex
 import signal
 import subprocess
 import sys
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -115,12 +117,15 @@ def main(args: list[str]) -> int | str:
         "started": _now(),
     }
     sentence = promises.broken(made, found, matrix)
-    _write(folder, {**report, "outcome": "refused" if sentence else "running", "reason": sentence or ""})
     if sentence:
+        _write(folder, {**report, "outcome": "refused", "reason": sentence})
         return f"ci/guard.py: {sentence}"
-    status, reason = _run(suite, folder, extra)
-    outcome = "failed" if status else "passed"
-    _write(folder, {**report, "outcome": outcome, "reason": reason, "finished": _now()})
+    told = Told(lambda reason: _write(folder, {**report, "outcome": "failed", "reason": reason, "finished": _now()}))
+    with told.listening():
+        _write(folder, {**report, "outcome": "running", "reason": ""})
+        status, reason = _run(suite, folder, extra, told)
+        outcome = "failed" if status else "passed"
+        _write(folder, {**report, "outcome": outcome, "reason": reason, "finished": _now()})
     verdict = f"{outcome}: {reason}" if reason else outcome
     print(f"ci/lane.py: {folder.name} {verdict}; report in {folder}; again: {report['command']}", flush=True)
     return status
@@ -136,14 +141,67 @@ def _targets(matrix: targets.Matrix, environment: str, found: facts.Facts) -> li
     ]
 
 
-def _run(suite: Suite, folder: Path, extra: list[str]) -> tuple[int, str]:
+@dataclass
+class Told:
+    """The signals that ask this process to end, from the lane's first report to its last.
+
+    Whatever pytest makes of a signal, the lane did not end by itself: its status and its report say so. The report says
+    it at once, since whoever asked (`docker stop`) may kill what has not ended in time.
+
+    Attributes:
+        report: writes why the lane failed.
+        signals: what it was told so far.
+        process: the pytest that is under way, which is told too. A first Ctrl-C reaches it by itself.
+    """
+
+    report: Callable[[str], None]
+    signals: list[signal.Signals] = field(default_factory=list)
+    process: subprocess.Popen[bytes] | None = None
+
+    @property
+    def reason(self) -> str:
+        return f"told to end by {self.signals[-1].name}"
+
+    @contextlib.contextmanager
+    def listening(self) -> Iterator[None]:
+        before = {number: signal.signal(number, self._hear) for number in (signal.SIGINT, signal.SIGTERM)}
+        try:
+            yield
+        finally:
+            for number, handler in before.items():
+                signal.signal(number, handler)
+
+    def _hear(self, number: int, _: object) -> None:
+        self.signals.append(signal.Signals(number))
+        first = len(self.signals) == 1
+        if self.process and first:  # without a pytest the lane may be writing a report, and looks before it goes on
+            self.report(self.reason)
+        if self.process and not (first and number == signal.SIGINT):
+            self.process.send_signal(number)
+
+    def wait(self, command: list[str]) -> int:
+        """The status of a pytest that runs meanwhile."""
+        with subprocess.Popen(command, cwd=ROOT) as process:
+            self.process = process
+            if self.signals:  # heard while it was started
+                process.send_signal(self.signals[-1])
+            try:
+                return process.wait()
+            finally:
+                self.process = None
+
+
+def _run(suite: Suite, folder: Path, extra: list[str], told: Told) -> tuple[int, str]:
     """Every call of pytest, also after one that failed: the first status that is a failure, and why it is."""
     statuses: list[int] = []
     for number, call in enumerate(suite.calls, 1):
         report = (f"--junit-xml={folder / f'results-{number}.xml'}", f"--records={folder / 'records'}")
         command = [sys.executable, "-m", "pytest", *PYTEST, *_timeout(), *call.arguments, *report, *extra]
         print(f"ci/lane.py: {shlex.join(command)}", flush=True)
-        statuses.append(_wait(command))
+        if not told.signals:
+            statuses.append(told.wait(command))
+        if told.signals:
+            return 128 + told.signals[-1], told.reason
         if statuses[-1] < 0 or statuses[-1] == 2:  # killed or interrupted
             status = statuses[-1] if statuses[-1] > 0 else 128 - statuses[-1]
             return status, f"pytest ended with status {status}"
@@ -173,28 +231,6 @@ def _timeout() -> list[str]:
         return ["--timeout", PATIENCE.get(os.environ["HYPOTHESIS_PROFILE"], "300")]
     print("ci/lane.py: pytest-timeout is not installed here, so a test that hangs is not ended", flush=True)
     return []
-
-
-def _wait(command: list[str]) -> int:
-    """The status of a process that is told of what this one is told. A first Ctrl-C reaches it by itself.
-
-    Whatever it makes of a signal, it did not end by itself: the status says so.
-    """
-    with subprocess.Popen(command, cwd=ROOT) as process:
-        told: list[int] = []
-
-        def tell(number: int, _: object) -> None:
-            told.append(number)
-            if number == signal.SIGTERM or len(told) > 1:
-                process.send_signal(number)
-
-        before = {number: signal.signal(number, tell) for number in (signal.SIGINT, signal.SIGTERM)}
-        try:
-            status = process.wait()
-            return -told[-1] if told else status
-        finally:
-            for number, handler in before.items():
-                signal.signal(number, handler)
 
 
 def _command(environment: str, target: str | None, installed: bool, extra: list[str]) -> str:

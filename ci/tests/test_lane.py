@@ -33,9 +33,10 @@ does = json.loads(os.environ["STUB_DOES"])[number]
 
 def told(signal, frame):
     (folder / f"told-{signal}").touch()
-    sys.exit(does["then"])
+    if "then" in does:
+        sys.exit(does["then"])
 
-if "then" in does:
+if does.keys() & {"then", "stays"}:
     signal.signal(signal.SIGTERM, told)
     signal.signal(signal.SIGINT, told)
 lane = json.loads(next(pathlib.Path(os.environ["QRITA_REPORTS"]).glob("*/lane.json")).read_text())
@@ -393,8 +394,49 @@ def test_a_lane_that_is_told_to_end_tells_pytest(
         answer = process.wait(PATIENCE)
     seen = ended(answer, tmp_path / "reports" / "interpreter", stub)
     assert (answer, len(seen.calls)) == (128 + signal.SIGTERM, 1)
-    assert seen.verdict == ("failed", f"pytest ended with status {128 + signal.SIGTERM}")
+    assert seen.verdict == ("failed", "told to end by SIGTERM")
+    assert seen.report["finished"] is not None
     assert (stub / f"told-{int(signal.SIGTERM)}").exists() == bool(does)
+
+
+def test_a_lane_that_is_killed_after_it_was_told_to_end_has_said_so(
+    stub: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As where pytest waits for a GPU and `docker stop` loses its patience."""
+    folder, end = tmp_path / "reports" / "interpreter", time.monotonic() + PATIENCE
+    with started(stub, monkeypatch, stays=1) as process:
+        process.terminate()
+        while not (stub / f"told-{int(signal.SIGTERM)}").exists() and time.monotonic() < end:
+            time.sleep(0.02)
+        process.kill()
+        answer = process.wait(PATIENCE)
+    assert answer == -signal.SIGKILL
+    seen = ended(answer, folder, stub)
+    assert seen.verdict == ("failed", "told to end by SIGTERM")
+    assert set(seen.report) == FIELDS
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("before", [0, 1], ids=["before the first call", "between the calls"])
+def test_a_lane_that_is_told_to_end_while_no_pytest_runs(
+    run: Run, monkeypatch: pytest.MonkeyPatch, number: signal.Signals, before: int
+) -> None:
+    asked: list[int] = []
+    timeout = lane._timeout
+
+    def told() -> list[str]:
+        """What a lane asks for before each call of pytest."""
+        if len(asked) == before:
+            signal.raise_signal(number)
+        asked.append(before)
+        return timeout()
+
+    monkeypatch.setattr(lane, "_timeout", told)
+    handlers = signal.getsignal(signal.SIGINT), signal.getsignal(signal.SIGTERM)
+    ended = run("interpreter", found=kept("interpreter"), does=statuses(0, 0))
+    assert (ended.answer, len(ended.calls)) == (128 + number, before)
+    assert ended.verdict == ("failed", f"told to end by {number.name}")
+    assert (signal.getsignal(signal.SIGINT), signal.getsignal(signal.SIGTERM)) == handlers
 
 
 def test_only_a_second_interrupt_is_passed_on(stub: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -408,4 +450,4 @@ def test_only_a_second_interrupt_is_passed_on(stub: Path, tmp_path: Path, monkey
         answer = process.wait(PATIENCE)
     assert sent > 1
     assert answer == 128 + signal.SIGINT
-    assert ended(answer, tmp_path / "reports" / "interpreter", stub).report["outcome"] == "failed"
+    assert ended(answer, tmp_path / "reports" / "interpreter", stub).verdict == ("failed", "told to end by SIGINT")
