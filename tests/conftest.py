@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import functools
+import importlib.metadata
 import importlib.util
 import os
+import sys
 from pathlib import Path
 
 import devices
@@ -18,6 +21,9 @@ from qrita.testing import profiles, subjects
 from qrita.testing.subjects import Subject
 
 HERE = Path(__file__).parent
+
+# The simulator is in no wheel. Its place is behind every other, and so qrita stays the one that is installed.
+sys.path.append(str(HERE.parent / "src"))
 
 pytest_plugins = ["qrita.report.plugin"]
 
@@ -85,6 +91,11 @@ def _left_out(config: pytest.Config) -> dict[str, str]:
         left_out["tests/kernels"] = "it needs Triton, which this environment does not have"
     elif engine == "interpreter":
         left_out["tests/kernels"] = "it is about compiling, and this run interprets"
+    if importlib.util.find_spec("triton") is None or engine == "interpreter":
+        for name in ("test_mutations", "test_triton_kernels"):
+            left_out[f"tests/amdsim/{name}.py"] = "it compiles kernels, and this run has no Triton that does"
+    if not _from_a_wheel():
+        left_out["tests/amdsim/test_wheel.py"] = "it lists what a wheel installed, and qrita is used from its sources"
     if engine != "triton":
         left_out["tests/gpu"] = "it needs a GPU and --engine triton"
     if engine == "torch":
@@ -92,6 +103,16 @@ def _left_out(config: pytest.Config) -> dict[str, str]:
     if _lone_gpu(config):
         left_out["what is marked several_gpus"] = "this process sees one GPU"
     return left_out
+
+
+@functools.cache
+def _from_a_wheel() -> bool:
+    """Whether the package that is tested was installed, and not just found, or installed as a link to its sources."""
+    try:
+        files = importlib.metadata.files("qrita") or []
+    except importlib.metadata.PackageNotFoundError:
+        return False
+    return any(file.as_posix() == "qrita/__init__.py" for file in files)
 
 
 @pytest.fixture(scope="session")
