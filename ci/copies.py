@@ -26,19 +26,38 @@ Found = Iterator[str]
 """Sentences that begin with the place, "FILE: ..." or "FILE, line N: ..."."""
 
 
+class MarkerError(ValueError):
+    """A page has not the two lines between which its tables are written; the sentence begins with the page."""
+
+
 def derived(matrix: Matrix, root: Path) -> dict[str, str]:
-    """The files that follow from the matrix alone: path to text."""
+    """The files that follow from the matrix alone: path to text.
+
+    Raises:
+        MarkerError: where the tables end, or begin, cannot be told.
+    """
     files = {f"ci/stacks/{name}.txt": requirements(stack) for name, stack in matrix.stacks.items()}
     files["ci/stacks/triton.txt"] = f"{WRITTEN}\n# Beside a CPU build of torch, whose folder has none.\n" + "".join(
         f"{stack.triton}\n" for name, stack in matrix.stacks.items() if name == "cpu"
     )
-    page = _read(root, COVERAGE)
-    before, found, rest = page.partition(BEGIN)
-    if found and END in rest:
-        files[COVERAGE] = f"{before}{BEGIN}\n{coverage_table.text(matrix)}{END}{rest.partition(END)[2]}"
-    else:
-        files[COVERAGE] = f"{page}\n{BEGIN}\n{coverage_table.text(matrix)}{END}\n"
+    files[COVERAGE] = _with_tables(_read(root, COVERAGE), coverage_table.text(matrix))
     return files
+
+
+def _with_tables(page: str, tables: str) -> str:
+    """The page with these tables between its markers, or at its end where it has none."""
+    if BEGIN not in page and END not in page:
+        return f"{page}\n{BEGIN}\n{tables}{END}\n"
+    for marker in (BEGIN, END):
+        if (times := page.count(marker)) != 1:
+            raise MarkerError(
+                f"{COVERAGE}: expected the line {marker} once, found it {times} times; put {BEGIN} above the tables "
+                f"and {END} below them, or remove both and the tables, which are then written at the end of the page"
+            )
+    before, after = page.partition(BEGIN)[0], page.partition(END)[2]
+    if len(before) + len(after) > len(page) - len(BEGIN) - len(END):
+        raise MarkerError(f"{COVERAGE}: expected the line {BEGIN} above {END}, found it below; exchange them")
+    return f"{before}{BEGIN}\n{tables}{END}{after}"
 
 
 def requirements(stack: Stack) -> str:
@@ -53,9 +72,12 @@ def requirements(stack: Stack) -> str:
 
 def problems(matrix: Matrix, root: Path) -> Found:
     """Every place that does not say what the matrix says."""
-    for path, text in derived(matrix, root).items():
-        if _read(root, path) != text:
-            yield f"{path}: not what the matrix says; run `ci/matrix.py write`"
+    try:
+        for path, text in derived(matrix, root).items():
+            if _read(root, path) != text:
+                yield f"{path}: not what the matrix says; run `ci/matrix.py write`"
+    except MarkerError as error:
+        yield str(error)
     for file in sorted((root / "ci" / "stacks").glob("*.txt")):
         if file.stem not in {*matrix.stacks, "triton"}:
             yield f"ci/stacks/{file.name}: the matrix has no such stack; remove it"

@@ -105,8 +105,12 @@ def _check(matrix: Matrix, root: Path) -> str | int:
     return 0
 
 
-def _write(matrix: Matrix, root: Path) -> int:
-    for path, text in copies.derived(matrix, root).items():
+def _write(matrix: Matrix, root: Path) -> str | int:
+    try:
+        derived = copies.derived(matrix, root)
+    except copies.MarkerError as error:
+        return f"ci/matrix.py write: {error}"
+    for path, text in derived.items():
         file = root / path
         if not file.is_file() or file.read_text(encoding="utf-8") != text:
             file.parent.mkdir(parents=True, exist_ok=True)

@@ -83,7 +83,7 @@ BREAKAGES = [
     Breakage("ci/stacks/stray.txt", "", "torch\n", "ci/stacks/stray.txt: the matrix has no such stack; remove it"),
     written("docs/matrix.md", r"\| \*\*hole\*\*", "| cuda-h100"),
     written("docs/matrix.md", r"rehearsed only, [\d-]+", "run on hardware, 2026-11-30"),
-    Breakage("docs/matrix.md", re.escape(copies.END), "", "docs/matrix.md: not what the matrix says"),
+    Breakage("docs/matrix.md", re.escape(copies.END), "", f"docs/matrix.md: expected the line {copies.END} once"),
     written("docs/matrix.md", "", None),
     # tox.ini: names that nobody defined.
     tox_ini(r"^commands = python ci/guard.py \{env_name\}", "commands = pytest", ", [testenv]: expected skip_install"),
@@ -247,6 +247,35 @@ def test_what_a_person_wrote_around_the_table_stays(tree: Path) -> None:
         matrix.main(["write"], tree)
         now = (tree / copies.COVERAGE).read_text(encoding="utf-8")
     assert now == page.replace("old\n", coverage_table.text(MATRIX))
+
+
+@pytest.mark.parametrize(
+    ("page", "problem"),
+    [
+        (f"before\n{copies.BEGIN}\nold\nafter\n", f"expected the line {copies.END} once, found it 0 times; put "),
+        (f"before\nold\n{copies.END}\nafter\n", f"expected the line {copies.BEGIN} once, found it 0 times; put "),
+        (2 * f"{copies.BEGIN}\n{copies.END}\n", f"expected the line {copies.BEGIN} once, found it 2 times; put "),
+        (f"{copies.BEGIN}\n" + 2 * f"{copies.END}\n", f"expected the line {copies.END} once, found it 2 times; put "),
+        (f"{copies.END}\n{copies.BEGIN}\n", f"expected the line {copies.BEGIN} above {copies.END}, found it below; "),
+    ],
+    ids=["no end", "no begin", "two of both", "two ends", "exchanged"],
+)
+def test_where_the_tables_stand_is_not_guessed(tree: Path, page: str, problem: str) -> None:
+    """An error that names the marker, and no file is written: those before it neither."""
+    stack = written("ci/stacks/cuda.txt", r"torch==[\d.]+", "torch==2.9.1")
+    with Breakage(copies.COVERAGE, r"(?s)\A.*\Z", page, "").of(tree), stack.of(tree):
+        broken = (tree / stack.file).read_text(encoding="utf-8")
+        assert str(matrix.main(["write"], tree)).startswith(f"ci/matrix.py write: docs/matrix.md: {problem}")
+        assert (tree / copies.COVERAGE).read_text(encoding="utf-8") == page
+        assert (tree / stack.file).read_text(encoding="utf-8") == broken
+        assert any(sentence.startswith(f"docs/matrix.md: {problem}") for sentence in said(tree))
+
+
+def test_a_page_without_markers_gets_both_in_one_run(tree: Path) -> None:
+    with Breakage(copies.COVERAGE, r"(?s)\A.*\Z", "before\n", "").of(tree):
+        assert matrix.main(["write"], tree) == 0
+        assert (tree / copies.COVERAGE).read_text(encoding="utf-8").startswith(f"before\n\n{copies.BEGIN}\n| target |")
+        assert said(tree) == []
 
 
 def values_of(name: str) -> set[tuple[str, str]]:
