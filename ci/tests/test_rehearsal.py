@@ -273,7 +273,7 @@ def test_reaches_pytest_on_its_card(root: Path, rehearsal: Rehearsal, case: Case
         reports = rehearsal.root / "reports" / name
         written = [f"--junit-xml={reports / f'results-{number}.xml'}", f"--records={reports / 'records'}"]
         assert reached[-4:] == [*written, "-k", "oracle"]
-        assert {*reached[:-4]} == {*lane.PYTEST, "--timeout", "300", *call}
+        assert {*reached[:-4]} == {*lane.PYTEST, "--timeout", "300", *call.arguments}
 
     stack = stacks(root)[case.environment]
     expected = {
