@@ -18,6 +18,9 @@ DISTRIBUTIONS = ("torch", "triton", "triton-rocm", "pytorch-triton", "pytorch-tr
 OVERRIDES = ("HSA_OVERRIDE_GFX_VERSION", "TRITON_OVERRIDE_ARCH")
 """Variables that make a card pass for another."""
 FUSION = "TRITON_DEFAULT_FP_FUSION"
+FORM = r"\d+ ?GB|HBM\w*|GDDR\w*|PCIe|SXM\d*|NVL\d*|OAM|VF"
+"""What drivers write behind the name of a card that makes no other card of it: its memory, what it is plugged into, and
+that a virtual machine has the whole of it."""
 
 
 @dataclass(frozen=True)
@@ -29,8 +32,12 @@ class Gpu:
     wave: int
 
     def is_a(self, card: str) -> bool:
-        """Whether the name of a card is in the driver's name, as whole words: a GH200 is no H200, an L40S no L40."""
-        return re.search(rf"\b{re.escape(card)}\b", self.name, re.IGNORECASE) is not None
+        """Whether the driver's name ends with that of a card, but for its memory and form.
+
+        So a GH200 is no H200, an L40S no L40, an RTX 4090 D or a laptop's is no RTX 4090, a slice of an H100 no H100.
+        """
+        name = rf"(.*[ -])?{re.escape(card)}([ -]({FORM}))*"
+        return re.fullmatch(name, self.name, re.IGNORECASE) is not None
 
 
 @dataclass(frozen=True)

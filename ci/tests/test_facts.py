@@ -162,11 +162,23 @@ def test_every_triton_is_named_with_its_version() -> None:
     [
         ("H200", ["NVIDIA H200", "NVIDIA H200 NVL", "h200"], ["NVIDIA GH200 480GB", "NVIDIA H20", "NVIDIA H2000"]),
         ("L40", ["NVIDIA L40"], ["NVIDIA L40S", "NVIDIA L4"]),
-        ("RTX 4090", ["NVIDIA GeForce RTX 4090"], ["NVIDIA GeForce RTX 4080"]),
+        (
+            "H100",
+            ["NVIDIA H100 80GB HBM3", "NVIDIA H100 PCIe", "NVIDIA H100 NVL"],
+            ["NVIDIA H100 80GB HBM3 MIG 1g.10gb"],
+        ),
+        ("A100", ["NVIDIA A100-SXM4-80GB", "NVIDIA A100 80GB PCIe"], ["NVIDIA A100X", "GRID A100-4-40C"]),
+        (
+            "RTX 4090",
+            ["NVIDIA GeForce RTX 4090", "RTX 4090"],
+            ["NVIDIA GeForce RTX 4080", "NVIDIA GeForce RTX 4090 D", "NVIDIA GeForce RTX 4090 Laptop GPU"],
+        ),
+        ("RTX 4080", ["NVIDIA GeForce RTX 4080"], ["NVIDIA GeForce RTX 4080 SUPER", "NVIDIA GeForce GTX 4080"]),
         ("MI300X", ["AMD Instinct MI300X", "AMD Instinct MI300X VF"], ["AMD Instinct MI300A", "AMD Instinct MI325X"]),
+        ("7900 XT", ["AMD Radeon RX 7900 XT"], ["AMD Radeon RX 7900 XTX"]),
     ],
 )
-def test_a_card_is_told_by_whole_words(card: str, names: list[str], others: list[str]) -> None:
+def test_a_card_is_told_by_its_whole_name(card: str, names: list[str], others: list[str]) -> None:
     assert [name for name in (*names, *others) if Gpu(name, "", 0).is_a(card)] == names
 
 

@@ -39,6 +39,7 @@ MATRIX = Matrix(
         "cuda-h200": Target("cuda", REHEARSED, "cuda", "sm_90", 32, "H200"),
         "cuda-min-h100": Target("cuda-min", REHEARSED, "cuda-min", "sm_90", 32, "H100"),
         "cuda-l40": Target("cuda", REHEARSED, "cuda", "sm_89", 32, "L40"),
+        "cuda-rtx4090": Target("cuda", REHEARSED, "cuda", "sm_89", 32, "RTX 4090"),
         "rocm-mi300x": Target("rocm", REHEARSED, "rocm", "gfx942", 64, "MI300X"),
         "rocm-mi355x": Target("rocm", REHEARSED, "rocm", "gfx950", 64, "MI355X"),
         "rocm-min-mi355x": Target("rocm-min", REHEARSED, "rocm-min", "gfx950", 64, "MI355X"),
@@ -365,6 +366,12 @@ BROKEN: dict[str, tuple[Lane, str, str, str]] = {
         "found NVIDIA L40S (sm_89)",
         "name the target of that card",
     ),
+    "a card with that name and one letter more": (
+        Lane("cuda", CUDA, "cuda-rtx4090", but={"gpus": (Gpu("NVIDIA GeForce RTX 4090 D", "sm_89", 32),)}),
+        "target 'cuda-rtx4090' promises an NVIDIA GPU, RTX 4090 (sm_89)",
+        "found NVIDIA GeForce RTX 4090 D (sm_89)",
+        "name the target of that card",
+    ),
     "the name of that card on another architecture": (
         Lane("rocm", ROCM, "rocm-mi355x", but={"gpus": (replace(MI355X, architecture="gfx942"),)}),
         "target 'rocm-mi355x' promises an AMD GPU, MI355X (gfx950)",
@@ -496,7 +503,7 @@ def test_every_promise_of_the_matrix_can_be_kept(name: str) -> None:
     """And by no machine that has nothing."""
     target = REAL.targets[name]
     made = promises.promise(REAL, str(target.environment), name, False, targets.ROOT)
-    gpus = (Gpu(f"A {target.card} of some memory", str(target.architecture), target.wave or 0),) if made.gpu else ()
+    gpus = (Gpu(f"A {target.card} 1 GB", str(target.architecture), target.wave or 0),) if made.gpu else ()
     kept = Facts({n: max(v) for n, v in (made.pins or {}).items()}, made.vendor, gpus, fusion="0")
     assert promises.broken(made, kept, REAL) is None
     assert promises.broken(made, Facts(), REAL) is not None
