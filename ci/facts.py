@@ -17,6 +17,11 @@ DISTRIBUTIONS = ("torch", "triton", "triton-rocm", "pytorch-triton", "pytorch-tr
 """torch, and every distribution that owns site-packages/triton."""
 OVERRIDES = ("HSA_OVERRIDE_GFX_VERSION", "TRITON_OVERRIDE_ARCH")
 """Variables that make a card pass for another."""
+DRIVERS = {
+    "nvidia": ("/proc/driver/nvidia/version", r"\b(\d{3,}\.\d[\d.]*)\b"),
+    "amd": ("/sys/module/amdgpu/version", r"(\S+)"),
+}
+"""Vendor to the file in which its driver gives its version."""
 FUSION = "TRITON_DEFAULT_FP_FUSION"
 FORM = r"\d+ ?GB|HBM\w*|GDDR\w*|PCIe|SXM\d*|NVL\d*|OAM|VF"
 """What drivers write behind the name of a card that makes no other card of it: its memory, what it is plugged into, and
@@ -47,6 +52,7 @@ class Facts:
     Attributes:
         distributions: name to version, of those of torch and Triton that are installed.
         build: the vendor that torch was built for, "cpu", "nvidia" or "amd"; None where it cannot be imported.
+        driver: the version of that vendor's driver, or else of another's; in words where it has none of its own.
         trouble: why torch cannot be imported, or why it sees no device.
     """
 
@@ -74,7 +80,7 @@ def gather() -> Facts:
         distributions=found,
         build=build,
         gpus=gpus,
-        driver=_driver(),
+        driver=_driver(build),
         fusion=os.environ.get(FUSION),
         overrides={name: os.environ[name] for name in OVERRIDES if os.environ.get(name)},
         trouble=trouble,
@@ -133,15 +139,14 @@ def _gpu(torch: Any, index: int) -> Gpu:
     return Gpu(properties.name, arch, properties.warp_size)
 
 
-def _driver() -> str | None:
-    """The version of NVIDIA's driver, or else of the amdgpu module, as the kernel gives it."""
-    for path, pattern in (
-        ("/proc/driver/nvidia/version", r"\b(\d{3,}\.\d[\d.]*)\b"),
-        ("/sys/module/amdgpu/version", r"(\S+)"),
-    ):
+def _driver(build: str | None) -> str | None:
+    """The driver that the build of torch needs comes first, on a machine that has both."""
+    for path, pattern in (value for _, value in sorted(DRIVERS.items(), key=lambda item: item[0] != build)):
         with contextlib.suppress(OSError):
             if found := re.search(pattern, Path(path).read_text(encoding="utf-8")):
                 return found[1]
+    if Path("/sys/module/amdgpu").is_dir():  # the one that comes with Linux gives no version
+        return f"amdgpu of Linux {platform.release()}"
     return None
 
 

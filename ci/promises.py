@@ -188,12 +188,16 @@ def _why_none(made: Promise, facts: Facts, matrix: Matrix) -> str:
     least = matrix.stacks[made.stack].minimum_driver or ""
     if facts.trouble:
         return f" ({facts.trouble})"
-    if made.vendor == "nvidia" and facts.driver and _numbers(facts.driver) < _numbers(least):
-        older = f", and the environment {made.stack}-min an older one" if f"{made.stack}-min" in matrix.stacks else ""
-        return f" (driver {facts.driver}; this build wants {least} or newer{older})"
-    if facts.driver:
+    if not facts.driver:
+        return " (no driver is loaded)"
+    if not facts.driver[0].isdigit():
+        return f" (driver {facts.driver}, which cannot be compared with the {least} that this build wants)"
+    if _numbers(facts.driver) >= _numbers(least):
         return f" (driver {facts.driver})"
-    return " (no driver is loaded)"
+    other = matrix.stacks.get(f"{made.stack}-min")
+    older = other and _numbers(other.minimum_driver or "") < _numbers(least)
+    hint = f", and the environment {made.stack}-min an older one" if older else ""
+    return f" (driver {facts.driver}; this build wants {least} or newer{hint})"
 
 
 def _elsewhere(made: Promise, facts: Facts) -> str:

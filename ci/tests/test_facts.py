@@ -7,7 +7,6 @@ import os
 import platform
 import subprocess
 import sys
-import types
 from pathlib import Path
 from typing import Any
 
@@ -182,22 +181,30 @@ def test_a_card_is_told_by_its_whole_name(card: str, names: list[str], others: l
     assert [name for name in (*names, *others) if Gpu(name, "", 0).is_a(card)] == names
 
 
+AMDGPU = {"/sys/module/amdgpu/version": "6.14.14\n"}
 NVIDIA = "NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  580.159.04  Release Build\nGCC version: 13.3.0\n"
 
 
 @pytest.mark.parametrize(
-    ("files", "driver"),
+    ("files", "build", "driver"),
     [
-        ({}, None),
-        ({"/proc/driver/nvidia/version": NVIDIA}, "580.159.04"),
-        ({"/sys/module/amdgpu/version": "6.14.14\n"}, "6.14.14"),
-        ({"/proc/driver/nvidia/version": NVIDIA, "/sys/module/amdgpu/version": "6.14.14\n"}, "580.159.04"),
-        ({"/proc/driver/nvidia/version": "no number"}, None),
+        ({}, None, None),
+        ({"/proc/driver/nvidia/version": NVIDIA}, "nvidia", "580.159.04"),
+        ({"/proc/driver/nvidia/version": NVIDIA}, "amd", "580.159.04"),
+        (AMDGPU, "amd", "6.14.14"),
+        (AMDGPU, None, "6.14.14"),
+        ({"/proc/driver/nvidia/version": NVIDIA, **AMDGPU}, "nvidia", "580.159.04"),
+        ({"/proc/driver/nvidia/version": NVIDIA, **AMDGPU}, "amd", "6.14.14"),
+        ({"/proc/driver/nvidia/version": "no number"}, None, None),
+        ({"/sys/module/amdgpu": ""}, "amd", f"amdgpu of Linux {platform.release()}"),
+        ({"/sys/module/amdgpu": "", "/proc/driver/nvidia/version": NVIDIA}, "nvidia", "580.159.04"),
     ],
-    ids=["none", "nvidia", "amd", "both", "unreadable"],
+    ids=["none", "nvidia", "nvidia alone", "amd", "cpu", "both", "both, amd", "unreadable", "in Linux", "Linux's too"],
 )
-def test_the_driver(monkeypatch: pytest.MonkeyPatch, files: dict[str, str], driver: str | None) -> None:
-    text_of = Path.read_text
+def test_the_driver(
+    monkeypatch: pytest.MonkeyPatch, files: dict[str, str], build: str | None, driver: str | None
+) -> None:
+    text_of, is_dir = Path.read_text, Path.is_dir
 
     def read(path: Path, *args: Any, **options: Any) -> str:
         if not str(path).startswith(("/proc/", "/sys/")):
@@ -207,7 +214,8 @@ def test_the_driver(monkeypatch: pytest.MonkeyPatch, files: dict[str, str], driv
         return files[str(path)]
 
     monkeypatch.setattr(Path, "read_text", read)
-    monkeypatch.setitem(sys.modules, "torch", types.ModuleType("torch"))
+    monkeypatch.setattr(Path, "is_dir", lambda path: str(path) in files if str(path)[:5] == "/sys/" else is_dir(path))
+    monkeypatch.setattr(facts, "_torch", lambda: (build, (), ""))
     assert facts.gather().driver == driver
 
 

@@ -39,7 +39,7 @@ vendor = "amd"
 torch = "2.13.0+rocm7.2"
 triton = "triton-rocm==3.7.1"
 wheels = "https://download.pytorch.org/whl/rocm7.2"
-minimum_driver = "30.10"
+minimum_driver = "6.14.14"
 
 [refused]
 amd = { "3.8.0" = "it miscompiles" }

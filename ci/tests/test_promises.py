@@ -28,8 +28,8 @@ MATRIX = Matrix(
         "cpu": Stack("cpu", "2.13.0+cpu", f"{WHEELS}/cpu", "triton==3.7.1"),
         "cuda": Stack("nvidia", "2.13.0+cu130", f"{WHEELS}/cu130", "triton==3.7.1", "580.65.06"),
         "cuda-min": Stack("nvidia", "2.10.0+cu126", f"{WHEELS}/cu126", "triton==3.6.0", "560.28.03"),
-        "rocm": Stack("amd", "2.13.0+rocm7.2", f"{WHEELS}/rocm7.2", "triton-rocm==3.7.1", "30.10"),
-        "rocm-min": Stack("amd", "2.10.0+rocm7.1", f"{WHEELS}/rocm7.1", "triton-rocm==3.6.0", "30.10"),
+        "rocm": Stack("amd", "2.13.0+rocm7.2", f"{WHEELS}/rocm7.2", "triton-rocm==3.7.1", "6.14.14"),
+        "rocm-min": Stack("amd", "2.10.0+rocm7.1", f"{WHEELS}/rocm7.1", "triton-rocm==3.6.0", "6.14.14"),
     },
     targets={
         "cpu": Target("cpu", REHEARSED, "cpu"),
@@ -105,6 +105,8 @@ KEPT = {
     "check-cuda": Lane("check-cuda", CUDA),
     "rocm": Lane("rocm", ROCM),
     "rocm, named": Lane("rocm", ROCM, "rocm-mi355x"),
+    "rocm, an older driver that works": Lane("rocm", ROCM, but={"driver": "6.12.12"}),
+    "rocm, the driver that comes with Linux": Lane("rocm", ROCM, but={"driver": "amdgpu of Linux 6.17.0-5-generic"}),
     "check-rocm": Lane("check-rocm", ROCM),
     "installed": installed("cuda-h200", H200_MACHINE),
     "installed, the oldest": installed(
@@ -329,6 +331,24 @@ BROKEN: dict[str, tuple[Lane, str, str, str]] = {
         "environment 'cuda-min' promises an NVIDIA GPU",
         "(driver 535.54.03; this build wants 560.28.03 or newer)",
         "run it on a machine with an NVIDIA GPU",
+    ),
+    "no GPU, too old a driver on AMD": (
+        Lane("rocm", ROCM, but={"gpus": (), "driver": "6.12.12"}),
+        "environment 'rocm' promises an AMD GPU",
+        "finds no GPU here (driver 6.12.12; this build wants 6.14.14 or newer);",
+        "run it on a machine with an AMD GPU",
+    ),
+    "no GPU, a driver of AMD": (
+        Lane("rocm", ROCM, but={"gpus": (), "driver": "6.16.6"}),
+        "environment 'rocm' promises an AMD GPU",
+        "finds no GPU here (driver 6.16.6);",
+        "run it on a machine with an AMD GPU",
+    ),
+    "no GPU, the driver of AMD that comes with Linux": (
+        Lane("rocm", ROCM, but={"gpus": (), "driver": "amdgpu of Linux 6.17.0-5-generic"}),
+        "environment 'rocm' promises an AMD GPU",
+        "(driver amdgpu of Linux 6.17.0-5-generic, which cannot be compared with the 6.14.14 that this build wants);",
+        "run it on a machine with an AMD GPU",
     ),
     "no GPU, in torch's words": (
         Lane("cuda", CUDA, but={"gpus": (), "trouble": "CUDA driver initialization failed"}),
