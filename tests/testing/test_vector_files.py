@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import ruled
 import test_docs
 from planted_rows import RowEngine, one_more
 from schemas import problem
@@ -22,17 +23,9 @@ from qrita.testing.recipes import DTYPES, Recipe, build
 from qrita.testing.subjects import Subject
 from qrita.testing.vectors import Vector, VectorError
 
-DIRECTORY = Path(__file__).parents[1] / "vectors"
+DIRECTORY = ruled.DIRECTORY
 FILES = sorted(file for file in DIRECTORY.glob("*.json") if file.name not in vectors.NOT_VECTORS)
 ALL = vectors.load_all(DIRECTORY)
-
-WITHOUT = {
-    3: "shapes of k and p are a matter of calls",
-    11: "a theorem about rule 9, which has vectors",
-    14: "out and in place are a matter of calls",
-    17: "errors have no row",
-}
-"""Rules that no row can show."""
 
 NOT_OF_A_ROW = {
     "rows that alias": "memory",
@@ -176,7 +169,14 @@ def test_a_wrong_engine_shows(vector: Vector) -> None:
 
 def test_every_rule_has_a_vector() -> None:
     rules_of = {rule for vector in ALL for rule in vector.rules}
-    assert rules_of == set(test_docs.RULES) - WITHOUT.keys()
+    assert rules_of == set(test_docs.RULES) - ruled.WITHOUT.keys()
+
+
+def test_the_document_names_the_vectors_of_every_rule() -> None:
+    """`python tests/testing/ruled.py` prints the table that belongs there."""
+    assert [*ruled.RULES] == [*test_docs.RULES]
+    section = test_docs.SEMANTICS.split("\n### Vectors\n")[1].split("\n### ")[0]
+    assert [line for line in section.splitlines() if line.startswith("|")] == ruled.lines(ALL)
 
 
 def test_every_kind_of_fault_has_a_vector() -> None:
