@@ -49,6 +49,20 @@ def docs(session: nox.Session) -> None:
 
 
 @nox.session(venv_backend="none")
+def bench(session: nox.Session) -> None:
+    """Measure the kernels on this GPU, with the torch of this Python: what has a target, or what follows --."""
+    session.run(
+        sys.executable,
+        "-m",
+        "qrita",
+        "bench",
+        *(session.posargs or ["--quick"]),
+        env={"PYTHONPATH": "src"},
+        external=True,
+    )
+
+
+@nox.session(venv_backend="none")
 def images(session: nox.Session) -> None:
     """Build the runner images of the targets that follow --, or one for each Dockerfile."""
     by_file = {target["dockerfile"]: name for name, target in TARGETS.items() if "dockerfile" in target}

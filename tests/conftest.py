@@ -94,6 +94,8 @@ def _left_out(config: pytest.Config) -> dict[str, str]:
     if importlib.util.find_spec("triton") is None or engine == "interpreter":
         for name in ("test_mutations", "test_triton_kernels"):
             left_out[f"tests/amdsim/{name}.py"] = "it compiles kernels, and this run has no Triton that does"
+    if importlib.util.find_spec("matplotlib") is None:
+        left_out["tests/bench/test_bench_plots.py"] = "it needs matplotlib, which this environment does not have"
     if not _from_a_wheel():
         left_out["tests/amdsim/test_wheel.py"] = "it lists what a wheel installed, and qrita is used from its sources"
     if engine != "triton":
