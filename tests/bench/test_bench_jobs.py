@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -49,6 +50,15 @@ def test_the_grid_has_every_combination_once() -> None:
     assert {job.vocab for job in every if job.family != "real"} == set(jobs.VOCABS)
     assert {job.family for job in every} == set(jobs.FAMILIES)
     assert every[0].family == "normal"
+
+
+def test_the_grid_is_as_large_as_the_document_says() -> None:
+    text = (Path(__file__).parents[2] / "docs" / "performance.md").read_text(encoding="utf-8")
+    words = "13 batches from 1 to 4,096, five vocabularies, six pairs of k and p, three dtypes, rows of six kinds"
+    assert words in " ".join(text.split())
+    sizes = (jobs.BATCHES, jobs.VOCABS, jobs.CASES, formats.DTYPES, jobs.FAMILIES)
+    assert [len(each) for each in sizes] == [13, 5, 6, 3, 6]
+    assert (jobs.BATCHES[0], jobs.BATCHES[-1]) == (1, 4096)
 
 
 def test_a_part_of_the_grid() -> None:
