@@ -151,7 +151,7 @@ class Told:
     Attributes:
         report: writes why the lane failed.
         signals: what it was told so far.
-        process: the pytest that is under way, which is told too. A first Ctrl-C reaches it by itself.
+        process: the pytest that is under way, which is told too, first by SIGINT. A first Ctrl-C reaches it by itself.
     """
 
     report: Callable[[str], None]
@@ -177,14 +177,14 @@ class Told:
         if self.process and first:  # without a pytest the lane may be writing a report, and looks before it goes on
             self.report(self.reason)
         if self.process and not (first and number == signal.SIGINT):
-            self.process.send_signal(number)
+            self.process.send_signal(signal.SIGINT if first else number)  # with SIGTERM it would write no results
 
     def wait(self, command: list[str]) -> int:
         """The status of a pytest that runs meanwhile."""
         with subprocess.Popen(command, cwd=ROOT) as process:
             self.process = process
             if self.signals:  # heard while it was started
-                process.send_signal(self.signals[-1])
+                process.send_signal(signal.SIGINT)
             try:
                 return process.wait()
             finally:

@@ -396,7 +396,20 @@ def test_a_lane_that_is_told_to_end_tells_pytest(
     assert (answer, len(seen.calls)) == (128 + signal.SIGTERM, 1)
     assert seen.verdict == ("failed", "told to end by SIGTERM")
     assert seen.report["finished"] is not None
-    assert (stub / f"told-{int(signal.SIGTERM)}").exists() == bool(does)
+    assert (stub / f"told-{int(signal.SIGINT)}").exists() == bool(does)
+    assert not (stub / f"told-{int(signal.SIGTERM)}").exists()
+
+
+def test_a_lane_that_is_told_again_passes_that_on(stub: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    told = {number: stub / f"told-{int(number)}" for number in (signal.SIGINT, signal.SIGTERM)}
+    end = time.monotonic() + PATIENCE
+    with started(stub, monkeypatch, stays=1) as process:
+        for file in told.values():
+            process.terminate()
+            while not file.exists() and time.monotonic() < end:
+                time.sleep(0.02)
+            assert file.exists()
+    assert json.loads((tmp_path / "reports" / "interpreter" / "lane.json").read_text())["outcome"] == "failed"
 
 
 def test_a_lane_that_is_killed_after_it_was_told_to_end_has_said_so(
@@ -406,7 +419,7 @@ def test_a_lane_that_is_killed_after_it_was_told_to_end_has_said_so(
     folder, end = tmp_path / "reports" / "interpreter", time.monotonic() + PATIENCE
     with started(stub, monkeypatch, stays=1) as process:
         process.terminate()
-        while not (stub / f"told-{int(signal.SIGTERM)}").exists() and time.monotonic() < end:
+        while not (stub / f"told-{int(signal.SIGINT)}").exists() and time.monotonic() < end:
             time.sleep(0.02)
         process.kill()
         answer = process.wait(PATIENCE)
