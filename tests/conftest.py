@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import importlib.metadata
 import importlib.util
 import os
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import devices
@@ -20,10 +22,19 @@ from qrita import engines
 from qrita.testing import profiles, subjects
 from qrita.testing.subjects import Subject
 
+# The simulator is in no wheel. Its place is behind every other, and so qrita stays the one that is installed.
+sys.path.append(str(Path(__file__).parents[1] / "src"))
+
+import simulated
+
 HERE = Path(__file__).parent
 
-# The simulator is in no wheel. Its place is behind every other, and so qrita stays the one that is installed.
-sys.path.append(str(HERE.parent / "src"))
+COMPILING = ("tests/amdsim/test_mutations.py", "tests/amdsim/test_triton_kernels.py", "tests/sim")
+SIMULATED = (
+    "tests/sim/test_long_vocabularies.py",
+    "tests/sim/test_recipes_by_dtype.py",
+    "tests/sim/test_weights_on_a_card.py",
+)
 
 pytest_plugins = ["qrita.report.plugin"]
 
@@ -32,13 +43,18 @@ try:
 except ValueError as error:
     raise pytest.UsageError(str(error)) from None
 
+NIGHTLY = PROFILE.startswith("nightly")
+
 if "PYTEST_XDIST_WORKER" in os.environ:
     torch.set_num_threads(1)  # the workers share the cores; the property `threads` tries other numbers
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
-        "--engine", default="torch", choices=engines.NAMES, help="the engine that the tests are about (default: torch)"
+        "--engine",
+        default="torch",
+        choices=(*engines.NAMES, *simulated.NAMES),
+        help="the engine that the tests are about (default: torch)",
     )
 
 
@@ -63,11 +79,12 @@ def _on_gpus(config: pytest.Config) -> bool:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Without two GPUs, what needs them is deselected, and the header says so."""
-    alone = [item for item in items if item.get_closest_marker("several_gpus")] if _lone_gpu(config) else []
-    if alone:
-        config.hook.pytest_deselected(items=alone)
-        items[:] = [item for item in items if item not in alone]
+    """What needs two GPUs, or a night, is deselected without them, and the header says so."""
+    marks = [mark for mark, here in (("several_gpus", _lone_gpu(config)), ("nightly", not NIGHTLY)) if here]
+    left_out = [item for item in items if any(item.get_closest_marker(mark) for mark in marks)]
+    if left_out:
+        config.hook.pytest_deselected(items=left_out)
+        items[:] = [item for item in items if item not in left_out]
 
 
 def _lone_gpu(config: pytest.Config) -> bool:
@@ -92,8 +109,9 @@ def _left_out(config: pytest.Config) -> dict[str, str]:
     elif engine == "interpreter":
         left_out["tests/kernels"] = "it is about compiling, and this run interprets"
     if importlib.util.find_spec("triton") is None or engine == "interpreter":
-        for name in ("test_mutations", "test_triton_kernels"):
-            left_out[f"tests/amdsim/{name}.py"] = "it compiles kernels, and this run has no Triton that does"
+        for path in COMPILING:
+            left_out[path] = "it compiles kernels, and this run has no Triton that does"
+    left_out |= _left_out_by_simulators(engine)
     if importlib.util.find_spec("matplotlib") is None:
         left_out["tests/bench/test_bench_plots.py"] = "it needs matplotlib, which this environment does not have"
     if not _from_a_wheel():
@@ -102,8 +120,19 @@ def _left_out(config: pytest.Config) -> dict[str, str]:
         left_out["tests/gpu"] = "it needs a GPU and --engine triton"
     if engine == "torch":
         left_out["tests/conformance/test_plans.py"] = "the torch engine has no plans"
+    if not NIGHTLY:
+        left_out["what is marked nightly"] = f"this is the profile {PROFILE}"
     if _lone_gpu(config):
         left_out["what is marked several_gpus"] = "this process sees one GPU"
+    return left_out
+
+
+def _left_out_by_simulators(engine: str) -> dict[str, str]:
+    if engine not in simulated.NAMES:
+        return dict.fromkeys(SIMULATED, f"it needs a simulated card, such as --engine {simulated.NAMES[0]}")
+    left_out = {"tests/sim/test_amd_only_bugs.py": "it is about all simulated cards, and so about no engine"}
+    if PROFILE == "sim-slice":
+        left_out["tests/conformance/test_faults.py"] = "it takes a simulator minutes, and this is a slice"
     return left_out
 
 
@@ -118,15 +147,19 @@ def _from_a_wheel() -> bool:
 
 
 @pytest.fixture(scope="session")
-def subject(pytestconfig: pytest.Config) -> Subject:
+def subject(pytestconfig: pytest.Config) -> Iterator[Subject]:
     """The engine under test. Not a parameter: test ids, and so databases of examples, are the same for every engine."""
-    try:
-        return subjects.named(pytestconfig.getoption("--engine"))
-    except RuntimeError as error:
-        raise pytest.UsageError(str(error)) from None
+    name = pytestconfig.getoption("--engine")
+    with contextlib.ExitStack() as stack:
+        try:
+            found = stack.enter_context(simulated.subject(name)) if name in simulated.NAMES else subjects.named(name)
+        except RuntimeError as error:
+            raise pytest.UsageError(str(error)) from None
+        yield found
 
 
 @pytest.fixture(scope="session")
 def plan_recipes(pytestconfig: pytest.Config) -> int:
-    """How many recipes each plan is forced on: the interpreter takes about a second for each."""
-    return 8 if pytestconfig.getoption("--engine") == "interpreter" else 300
+    """How many recipes each plan is forced on: interpreted and simulated kernels take about a second for each."""
+    slow = pytestconfig.getoption("--engine") in ("interpreter", *simulated.NAMES)
+    return 2 if PROFILE == "sim-slice" else 8 if slow else 300

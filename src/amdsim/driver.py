@@ -25,13 +25,20 @@ from amdsim.tensors import Placed, Written
 
 
 @contextlib.contextmanager
-def simulated(architecture: str, options: Options | None = None) -> Iterator[Simulator]:
+def simulated(
+    architecture: str, options: Options | None = None, *, simulator: Simulator | None = None
+) -> Iterator[Simulator]:
     """Launches go to the simulator; what was there before comes back at the end.
+
+    Args:
+        architecture: of the card.
+        options: of a simulator that is made for this once.
+        simulator: one to go on with instead, with what it has prepared for the kernels that it ran.
 
     Raises:
         LaunchFault: no such architecture is simulated.
     """
-    simulator = Simulator(options)
+    simulator = simulator or Simulator(options)
     written = Written() if simulator.options.twins else None
     before = triton_driver._active
     triton_driver.set_active(SimulatedDriver(architectures.named(architecture), simulator, written))

@@ -6,12 +6,12 @@ import pytest
 from hypothesis import given, settings
 from trying import check
 
-from qrita.testing import strategies
+from qrita.testing import profiles, strategies
 from qrita.testing.properties import PROPERTIES
 from qrita.testing.recipes import FAMILIES, Recipe, build, seeded
 from qrita.testing.subjects import Subject
 
-SHORT = 300 if settings.get_current_profile_name() in ("slice", "nightly-slice") else 4096
+SHORT = 300 if settings.get_current_profile_name() in profiles.SLOW else 4096
 """The longest of the short rows: of one tile where an engine takes a second for them."""
 
 

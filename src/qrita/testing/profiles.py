@@ -3,6 +3,8 @@
 - dev: random, few examples, for the edit loop.
 - pr: derandomised (the same examples for the same installed code), bounded, no database: what a pull request passes.
 - slice: like pr with a handful of examples, for engines that take a second for one (the kernels interpreted).
+- sim: as slice, for kernels on simulated cards: what the tests of these multiply by plans and dtypes is larger.
+- sim-slice: the least that tries every property, for a simulated card in a pull request.
 - nightly: random, many examples, failures kept in the database.
 - nightly-slice: like nightly with few examples, for engines that take a second for one.
 - replay: the examples of the database and no other, as they are; the database is only read.
@@ -36,7 +38,10 @@ from hypothesis.database import (
     ReadOnlyDatabase,
 )
 
-NAMES = ("dev", "pr", "slice", "nightly", "nightly-slice", "replay")
+NAMES = ("dev", "pr", "slice", "sim", "sim-slice", "nightly", "nightly-slice", "replay")
+
+SLOW = ("slice", "sim", "sim-slice", "nightly-slice")
+"""Those of engines that take a second for an example: their rows are short."""
 
 _UNHURRIED = (HealthCheck.too_slow, HealthCheck.data_too_large)
 
@@ -56,6 +61,8 @@ def register() -> None:
     settings.register_profile("dev", base, max_examples=25, database=database, **common)
     settings.register_profile("pr", base, max_examples=300, derandomize=True, database=None, **common)
     settings.register_profile("slice", base, max_examples=4, derandomize=True, database=None, **common)
+    settings.register_profile("sim", base, max_examples=4, derandomize=True, database=None, **common)
+    settings.register_profile("sim-slice", base, max_examples=2, derandomize=True, database=None, **common)
     settings.register_profile("nightly", base, max_examples=5000, database=database, **common)
     settings.register_profile("nightly-slice", base, max_examples=60, database=database, **common)
     settings.register_profile(
