@@ -20,7 +20,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -36,16 +36,22 @@ NO_TESTS = 5
 PYTEST = ("-n", "auto", "--maxprocesses", "16", "--dist", "worksteal")
 PATIENCE = {"nightly": "7200", "nightly-slice": "7200"}
 """Seconds that a test may take by profile, else 300, where pytest-timeout is there to end it."""
-SLICES = {"slice": "nightly-slice"}
+SLICES = {"slice": "nightly-slice", "sim": "nightly-slice"}
 """The nightly profile of suites whose engine takes a second for an example."""
 
 
 @dataclass(frozen=True)
 class Call:
-    """One call of pytest. `empty`: why it may select nothing on some machines; "" where that is a failure."""
+    """One call of pytest.
+
+    Attributes:
+        empty: why it may select nothing on some machines; "" where that is a failure.
+        target: the one that it is about, where the environment is that of several; "" is all of them.
+    """
 
     arguments: tuple[str, ...]
     empty: str = ""
+    target: str = ""
 
 
 @dataclass(frozen=True)
@@ -69,6 +75,8 @@ ON_GPU = Suite(
         ),
     ),
 )
+SIMULATED = ("sim-gfx942", "sim-gfx950", "sim-gfx1100", "sim-gfx1201")
+"""Targets, and engines of the tests."""
 SUITES = {
     "cpu": ON_CPU,
     "cpu-min": ON_CPU,
@@ -78,6 +86,17 @@ SUITES = {
         (Call(("tests/kernels",)), Call(("--engine", "interpreter", "-m", "not large", "tests/conformance"))),
     ),
     "compile": Suite("compiled", "pr", (Call(("tests/compile",)),)),
+    "sim": Suite(
+        "simulated",
+        "sim",
+        (
+            Call(("tests/amdsim", "tests/sim")),  # about the simulator, and all cards at once
+            *(
+                Call(("--engine", name, "-m", "not large", "tests/sim", "tests/conformance"), target=name)
+                for name in SIMULATED
+            ),
+        ),
+    ),
     "cuda": ON_GPU,
     "cuda-min": ON_GPU,
     "rocm": ON_GPU,
@@ -101,7 +120,7 @@ def main(args: list[str]) -> int | str:
         return f"ci/lane.py: {error}"
     if environment not in SUITES:
         return f"ci/lane.py: the environment {environment!r} has no tests; expected one of {', '.join(SUITES)}"
-    suite, found = SUITES[environment], facts.gather()
+    suite, found = _about(SUITES[environment], target), facts.gather()
     profile = os.environ.get("HYPOTHESIS_PROFILE") or suite.profile
     os.environ["HYPOTHESIS_PROFILE"] = SLICES.get(suite.profile, profile) if profile == "nightly" else profile
     report = {
@@ -129,6 +148,11 @@ def main(args: list[str]) -> int | str:
     verdict = f"{outcome}: {reason}" if reason else outcome
     print(f"ci/lane.py: {folder.name} {verdict}; report in {folder}; again: {report['command']}", flush=True)
     return status
+
+
+def _about(suite: Suite, target: str | None) -> Suite:
+    """Without the calls that are about other targets than a named one."""
+    return replace(suite, calls=tuple(call for call in suite.calls if target is None or call.target in ("", target)))
 
 
 def _targets(matrix: targets.Matrix, environment: str, found: facts.Facts) -> list[str]:

@@ -61,7 +61,7 @@ def promise(matrix: Matrix, environment: str, target: str | None, installed: boo
             f"tox.ini defines no environment {environment!r}; `ci/tox list` shows those that it defines"
         )
     stack = matrix.stacks[stacks[environment]]
-    kernels = stack.vendor != "cpu" or environment in ("interpreter", "compile")
+    kernels = stack.vendor != "cpu" or environment in ("interpreter", "compile", "sim")
     files = [f"ci/stacks/{stacks[environment]}.txt"] + ["ci/stacks/triton.txt"] * (kernels and stack.vendor == "cpu")
     return Promise(
         environment=environment,

@@ -103,6 +103,7 @@ BREAKAGES = [
     tox_ini(r"^\[testenv\]\n", "[other]\n", ", [testenv]: expected skip_install"),
     # tox.ini: environments with torch.
     tox_ini(r"cpu,cpu-min,", "cpu,", ": no [testenv:cpu-min]"),
+    tox_ini(r"compile,sim,", "compile,", ": no [testenv:sim]"),
     tox_ini(r"type,check\b", "type", ": no [testenv:check]"),
     tox_ini(r"rocm,rocm-min", "rocm", ": no [testenv:rocm-min]"),
     tox_ini(r"check-cuda,check-rocm", "check-rocm", ": no [testenv:check-cuda]"),

@@ -185,10 +185,10 @@ def test_the_profile_of_the_caller_stays(run: Run, monkeypatch: pytest.MonkeyPat
 def test_the_worth_of_each_environment(run: Run, environment: str) -> None:
     of_matrix = {t.evidence.state for t in MATRIX.targets.values() if t.environment == environment}
     gpus = (H200,) if MATRIX.stacks.get(environment, MATRIX.stacks["cpu"]).vendor != "cpu" else ()
-    ended = run(environment, found=kept(environment, *gpus), does=statuses(0, 0))
+    ended = run(environment, found=kept(environment, *gpus), does=statuses(*[0] * len(lane.SUITES[environment].calls)))
     assert ended.verdict == ("passed", "")
     assert ended.report["state"] in of_matrix | {"hardware"}
-    assert (ended.report["state"] == "hardware") == (environment not in ("interpreter", "compile"))
+    assert (ended.report["state"] == "hardware") == (environment not in ("interpreter", "compile", "sim"))
 
 
 def test_refused(run: Run) -> None:
@@ -309,6 +309,30 @@ def test_without_a_named_target_the_card_tells_it(run: Run, card: Gpu, names: li
 def test_without_cards_a_lane_is_all_targets_of_its_environment(run: Run) -> None:
     ended = run("compile", found=kept("compile"), does=statuses(0))
     assert ended.report["targets"] == [n for n, t in MATRIX.targets.items() if t.environment == "compile"]
+
+
+SIMULATED = [name for name, target in MATRIX.targets.items() if target.environment == "sim"]
+
+
+def test_simulated_cards_have_a_call_each(run: Run) -> None:
+    ended = run("sim", found=kept("sim"), does=statuses(*[0] * (1 + len(SIMULATED))))
+    engines = [call["arguments"][call["arguments"].index("--engine") + 1] for call in ended.calls[1:]]
+    assert engines == ended.report["targets"] == SIMULATED
+    assert "--engine" not in ended.calls[0]["arguments"]
+    assert {call["profile"] for call in ended.calls} == {"sim"}
+
+
+@pytest.mark.parametrize("name", SIMULATED)
+def test_one_simulated_card(run: Run, name: str) -> None:
+    ended = run("sim", found=kept("sim"), does=statuses(0, 0), target=name)
+    assert [name in call["arguments"] for call in ended.calls] == [False, True]
+    assert (ended.report["targets"], ended.report["state"]) == ([name], "simulated")
+
+
+def test_a_night_of_an_engine_that_is_slow(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HYPOTHESIS_PROFILE", "nightly")
+    ended = run("sim", found=kept("sim"), does=statuses(0, 0), target=SIMULATED[0])
+    assert {call["profile"] for call in ended.calls} == {"nightly-slice"}
 
 
 def test_what_an_earlier_run_left_is_removed(run: Run, tmp_path: Path) -> None:

@@ -43,7 +43,8 @@ MATRIX = Matrix(
         "rocm-mi300x": Target("rocm", REHEARSED, "rocm", "gfx942", 64, "MI300X"),
         "rocm-mi355x": Target("rocm", REHEARSED, "rocm", "gfx950", 64, "MI355X"),
         "rocm-min-mi355x": Target("rocm-min", REHEARSED, "rocm-min", "gfx950", 64, "MI355X"),
-        "sim-gfx950": Target("cpu", REHEARSED, None, "gfx950", 64),
+        "sim-gfx950": Target("cpu", REHEARSED, "sim", "gfx950", 64),
+        "planned-gfx1100": Target("cpu", REHEARSED, None, "gfx1100", 32),
     },
     refused={"amd": {"3.8.0": "it miscompiles"}},
 )
@@ -96,6 +97,8 @@ KEPT = {
     "check": Lane("check", CPU),
     "interpreter": Lane("interpreter", KERNELS),
     "compile": Lane("compile", KERNELS),
+    "sim": Lane("sim", KERNELS),
+    "sim, named": Lane("sim", KERNELS, "sim-gfx950"),
     "compile, named": Lane("compile", KERNELS, "compile-gfx950"),
     "cuda": Lane("cuda", CUDA),
     "cuda on a card without a target": Lane("cuda", CUDA, but={"gpus": (L40S,)}),
@@ -450,7 +453,10 @@ NO_PROMISE = {
         ("rocm", "rocm-mi400"),
         "target 'rocm-mi400' does not run in the environment 'rocm'; expected one of rocm-mi300x, rocm-mi355x",
     ),
-    "a planned target": (("compile", "sim-gfx950"), "target 'sim-gfx950' does not run in the environment 'compile'; "),
+    "a planned target": (
+        ("compile", "planned-gfx1100"),
+        "target 'planned-gfx1100' does not run in the environment 'compile'; ",
+    ),
     "a target where none runs": (
         ("type", "cuda-h100"),
         "target 'cuda-h100' does not run in the environment 'type'; no target does, so unset QRITA_TARGET",
