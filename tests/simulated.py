@@ -10,6 +10,7 @@ from unittest import mock
 from amdsim.architectures import ARCHITECTURES
 from qrita import device
 from qrita.device import Device
+from qrita.engines import Engine
 from qrita.testing.subjects import Subject
 
 NAMES = tuple(f"sim-{name}" for name in ARCHITECTURES)
@@ -31,6 +32,17 @@ def subject(name: str) -> Iterator[Subject]:
     Raises:
         RuntimeError: there is no Triton, or one that interprets; says what to do.
     """
+    found = engine(name)
+    with mock.patch.object(device, "of", return_value=device_of(name)):
+        yield Subject(name, found)
+
+
+def engine(name: str) -> Engine:
+    """The engine of a card, with a simulator of its own.
+
+    Raises:
+        RuntimeError: there is no Triton, or one that interprets; says what to do.
+    """
     if importlib.util.find_spec("triton") is None or device.interpreting():
         raise RuntimeError(
             f"engine={name!r} compiles kernels: expected Triton, and TRITON_INTERPRET unset; "
@@ -38,6 +50,4 @@ def subject(name: str) -> Iterator[Subject]:
         )
     import simulated_engine
 
-    card = device_of(name)
-    with mock.patch.object(device, "of", return_value=card):
-        yield Subject(name, simulated_engine.engine(name, card))
+    return simulated_engine.engine(name, device_of(name))

@@ -6,10 +6,12 @@ import contextlib
 import threading
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
+from unittest import mock
 
 from torch import Tensor
 
 from amdsim import Options, Simulator, driver
+from qrita import device as devices
 from qrita import plan as plans
 from qrita.device import Device
 from qrita.pipeline import KernelEngine
@@ -42,6 +44,11 @@ class SimulatedEngine(KernelEngine):
     def plan_for(self, problem: Problem) -> Plan:
         """The plan that the engine is held to, else a small one."""
         return self.plan or small(problem, self.card)
+
+    def describe(self, problem: Problem) -> str:
+        """The plan and where it comes from."""
+        with mock.patch.object(devices, "of", return_value=self.card):
+            return super().describe(problem)
 
     def cuts(self, problem: Problem) -> Cuts:
         """The cut of every row."""
