@@ -25,6 +25,7 @@ from qrita.kernels import (
     select_bracket,
     select_groups,
     select_rows,
+    settle,
     sigma,
     stream,
     tally,
@@ -184,12 +185,12 @@ class _Call:
     def _never_misses(self) -> bool:
         """Whether it is certain, without looking at the logits, that truncation settles every row."""
         k, plan = self.problem.k, self.plan
-        certain = (isinstance(k, int) and k <= plan.keep) or self.problem.vocab <= plan.keep * plan.group
+        certain = (isinstance(k, int) and k <= plan.keep) or self.problem.vocab <= plan.survivors
         return plan.truncation == "groups" and certain
 
     def _select_groups(self) -> Tensor:
         plan, problem = self.plan, self.problem
-        groups = -(-problem.vocab // plan.group)
+        groups = -(-problem.vocab // (8 * plan.group)) * 8  # rows of maxima stay aligned; the last may be empty
         maxima = self._workspace(problem.rows, groups)
         peaks = self._workspace(problem.rows, plan.splits)
         brackets = plan.bracket and not self._never_misses() and not self.wants & select.WANT_LIST.value
@@ -201,14 +202,23 @@ class _Call:
         )  # fmt: skip
         row_masses = self._select_bracket(peaks, probes, tallies, held) if brackets else self._row_masses(peaks)
         if not isinstance(problem.k, int) or problem.k <= plan.keep or not brackets:
-            select_groups.select_groups_kernel[(min(problem.rows, plan.programs),)](
-                *self.logits, *passing.strided(self.out), *self.arguments, maxima, row_masses,
-                self._workspace(problem.rows, plan.keep), self.cuts, self.masses, self.listing,
-                problem.rows, problem.vocab, groups, plan.splits, self.slots, self.wants, int(brackets),
-                **self.shape, GROUP=plan.group, GROUPS=plan.groups, KEEP=plan.keep, SPLITS=plans.MAX_SPLITS,
-                num_warps=plan.select_warps,
-            )  # fmt: skip
+            self._settle_groups(maxima, row_masses, brackets)
         return row_masses
+
+    def _settle_groups(self, maxima: Tensor, row_masses: Tensor, bracketed: bool) -> None:
+        plan, problem = self.plan, self.problem
+        survivors, heads = self._workspace(problem.rows, 2 * plan.survivors), self._workspace(problem.rows, 1)
+        select_groups.gather_kernel[(min(problem.rows, plan.programs),)](
+            *self.logits, *self.arguments[:4], maxima, self._workspace(problem.rows, plan.keep), survivors, heads,
+            self.cuts, problem.rows, problem.vocab, maxima.shape[1], int(bracketed),
+            **self.shape, GROUP=plan.group, GROUPS=plan.groups, KEEP=plan.keep, SLOTS=plan.survivors,
+            num_warps=plan.select_warps,
+        )  # fmt: skip
+        settle.settle_kernel[(problem.rows,)](
+            *self.logits, *passing.strided(self.out), *self.arguments, survivors, heads, row_masses,
+            self.cuts, self.masses, self.listing, problem.rows, problem.vocab, plan.splits, self.slots, self.wants,
+            **self.shape, SLOTS=plan.survivors, SPLITS=plans.MAX_SPLITS, num_warps=plan.settle_warps,
+        )  # fmt: skip
 
     def _probes(self) -> tuple[Tensor, Tensor, Tensor]:
         """Launch the look at a sample; return what it leaves, and room for tallies."""
@@ -218,7 +228,7 @@ class _Call:
         tallies = self._workspace(problem.rows, plan.splits * tally.TALLIES.value, torch.float32)
         probe.probe_kernel[(problem.rows,)](
             *self.logits, *self.arguments, probes, held, problem.vocab,
-            **self.shape, SAMPLE=plan.sample, num_warps=plan.select_warps,
+            **self.shape, SAMPLE=plan.sample, num_warps=plan.bracket_warps,
         )  # fmt: skip
         return probes, held, tallies
 
@@ -228,24 +238,30 @@ class _Call:
         counts = self._workspace(problem.rows, plan.splits)
         above_masses, row_masses = (self._workspace(problem.rows, plan.splits, torch.int64) for _ in range(2))
         wants_mass = self.wants & select.WANT_MASS.value
-        new_probes, new_tallies = torch.empty_like(probes), torch.empty_like(tallies)
-        bracket.retally_kernel[(problem.rows * plan.splits,)](
-            *self.logits, *self.arguments, peaks, probes, tallies, new_probes, new_tallies, problem.vocab, plan.splits,
+        shares = max(1, min(plan.splits, plan.programs // problem.rows))
+        new_probes, new_tallies = (
+            torch.empty_like(probes),
+            self._workspace(problem.rows, shares * tally.TALLIES.value, torch.float32),
+        )
+        bracket.retally_kernel[(problem.rows * shares,)](
+            *self.logits, *self.arguments, peaks, probes, tallies, new_probes, new_tallies,
+            problem.vocab, plan.splits, shares,
             **self.shape, SPLITS=plans.MAX_SPLITS, TILE=plan.tile, num_warps=plan.warps,
         )  # fmt: skip
         probes, tallies = new_probes, new_tallies
-        self._collect(peaks, probes, tallies, brackets, held, inside, counts, above_masses, row_masses, brackets=True)
+        workspace = (peaks, probes, tallies, brackets, held, inside, counts, above_masses, row_masses)
+        self._collect(*workspace, shares=shares, brackets=True)
         select_bracket.select_bracket_kernel[(min(problem.rows, plan.programs),)](
             *self.logits, *self.arguments, peaks, brackets, held, inside, counts, above_masses, row_masses,
             self.cuts, self.masses, problem.rows, problem.vocab, plan.splits, wants_mass,
-            **self.shape, SPLITS=plans.MAX_SPLITS, HOLD=plan.hold, TILE=plan.row_tile, num_warps=plan.select_warps,
+            **self.shape, SPLITS=plans.MAX_SPLITS, HOLD=plan.hold, TILE=plan.row_tile, num_warps=plan.bracket_warps,
         )  # fmt: skip
         return row_masses
 
-    def _collect(self, *workspace: Tensor, brackets: bool) -> None:
+    def _collect(self, *workspace: Tensor, shares: int, brackets: bool) -> None:
         plan, problem = self.plan, self.problem
         bracket.collect_kernel[(problem.rows * plan.splits,)](
-            *self.logits, *self.arguments, *workspace, problem.vocab, plan.splits,
+            *self.logits, *self.arguments, *workspace, problem.vocab, plan.splits, shares,
             self.wants & select.WANT_MASS.value, int(brackets),
             **self.shape, SPLITS=plans.MAX_SPLITS, HOLD=plan.hold, TILE=plan.tile, num_warps=plan.warps,
         )  # fmt: skip
@@ -274,9 +290,8 @@ class _Call:
         if not isinstance(problem.k, int) and problem.p is not None:
             unused, float_unused = self.cuts, self.cuts.view(torch.float32)
             counts, masses = self._workspace(problem.rows, plan.splits), torch.empty_like(row_masses)
-            self._collect(
-                peaks, unused, float_unused, unused, unused, unused, counts, masses, row_masses, brackets=False
-            )
+            workspace = (peaks, unused, float_unused, unused, unused, unused, counts, masses, row_masses)
+            self._collect(*workspace, shares=1, brackets=False)
         return row_masses
 
     def _blanks(self) -> int:
@@ -289,8 +304,8 @@ class _Call:
 
     def _select_rows(self, row_masses: Tensor) -> None:
         plan, problem = self.plan, self.problem
-        programs = min(problem.rows, plan.programs)
-        scratch = self._workspace(programs, plan.row_tile * stream.DEPTH.value)
+        programs = min(problem.rows, plan.row_programs)
+        scratch = self._workspace(programs, plan.row_tile * (stream.DEPTH.value + 1))
         select_rows.select_rows_kernel[(programs,)](
             *self.logits, *self.arguments, row_masses, self.cuts, self.masses, self.listing, scratch, scratch.stride(0),
             problem.rows, problem.vocab, plan.splits, self.slots, self.wants, int(plan.truncation != "none"),

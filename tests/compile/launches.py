@@ -104,19 +104,19 @@ def unreached(architecture: Architecture) -> list[Variant]:
 
     The weight alone is the table whose checksum says of a device whether it fuses.
     """
-    by_sigma = launched(architecture, [replace(chosen_plans(architecture)[0], truncation="sigma")])
+    by_sigma = launched(architecture, [(replace(chosen_plans(architecture)[0][0], truncation="sigma"), None)])
     with captured(architecture) as table:
         weight.table_kernel[(1,)](torch.empty(1024, dtype=torch.int32), TILE=1024, enable_fp_fusion=False)
     return [v for v in by_sigma if "sigma" in v.kernel and v.names["ALIGNED"]] + table
 
 
-def chosen_plans(architecture: Architecture) -> list[Plan]:
-    """What the plan table chooses on such a GPU."""
+def chosen_plans(architecture: Architecture) -> list[tuple[Plan, int | None]]:
+    """What the plan table chooses on such a GPU, each with a k for which it does."""
     return plans.reachable(Device("faked", architecture.name, architecture.wave, multiprocessors=8))
 
 
 def launched(
-    architecture: Architecture, chosen: list[Plan], dtypes: Iterable[torch.dtype] = (torch.float32,)
+    architecture: Architecture, chosen: list[tuple[Plan, int | None]], dtypes: Iterable[torch.dtype] = (torch.float32,)
 ) -> list[Variant]:
     """The variants that plans lead to."""
     with captured(architecture) as variants:

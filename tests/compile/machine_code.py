@@ -5,7 +5,7 @@ one instruction of the two, and an addition disappears. Fused multiply-adds are 
 
 - AMD converts floats to 64-bit integers, and divides such integers, by taking a number apart by 2**32, exactly;
 - AMD refines the reciprocal in a division of floats by five of them before v_div_fixup;
-- AMD checks the quotient of small integers by one, which looks like any other;
+- AMD takes the quotient of small integers, a float without its fraction, times the divisor off the dividend by one;
 - NVIDIA's library has them in its logarithm, by name, from LLVM's representation down to PTX.
 
 So they are accepted where they are of the first two kinds, or where there may be some of the others and every addition
@@ -123,15 +123,20 @@ def amd_additions(llvm: str, assembly: str) -> Additions:
     """Of AMD's assembly."""
     added = fused = 0
     words: set[str] = set()  # registers that hold 2**32 or its negative
+    quotients: set[str] = set()  # registers that hold a float without its fraction
     for instruction in _amd_instructions(assembly):
         if match := _AMD_ADD.match(instruction):
             added += 2 if match[1] == "pk_" else 1
         if instruction.startswith("v_div_fixup_f32"):
             fused -= _AMD_FUSED_IN_DIVISION
         if _AMD_FUSED.match(instruction):
-            fused += not (_AMD_WORD.search(instruction) or words & _registers(instruction))
+            known = _AMD_WORD.search(instruction) or words & _registers(instruction)
+            fused += not (known or quotients & _registers(" ".join(re.findall(r"-v\d+", instruction))))
         written = _registers(instruction.partition(",")[0])
         words -= written
+        quotients -= written
+        if re.match(r"v_trunc_f32", instruction):
+            quotients |= written
         if re.match(r"[vs]_(?:dual_)?mov_b32", instruction) and _AMD_WORD.search(instruction):
             words |= written
     return Additions(meant_additions(llvm), added, fused, named_fusions(llvm))

@@ -40,6 +40,14 @@ AMD = {
         "v_fma_f32 v2, -v4, v5, 1.0\n v_div_fixup_f32 v0, v4, v0, v1",
         True,
     ),
+    "the rest of a division of small integers": (
+        "v_mul_f32_e32 v23, v22, v21\n v_trunc_f32_e32 v23, v23\n v_fma_f32 v22, -v23, v16, v22",
+        False,
+    ),
+    "a product with what was a quotient": (
+        "v_trunc_f32_e32 v23, v23\n v_mul_f32_e32 v23, v22, v21\n v_fma_f32 v22, -v23, v16, v22",
+        True,
+    ),
     "a division": (
         "v_fma_f32 v2, -v4, v5, 1.0\n v_fmac_f32_e32 v5, v2, v5\n v_fma_f32 v3, -v4, v6, v7\n"
         " v_fmac_f32_e32 v6, v3, v5\n v_fma_f32 v4, -v4, v6, v7\n v_div_fmas_f32 v4, v4, v5, v6\n"

@@ -26,8 +26,8 @@ FINE = Compiled(Needs(32, 0, 0, 0, 0, 1024), Additions(96, 96, 0, 0), 1.0)
 
 def variant_of(kernel: str, architecture: Architecture, dtype: torch.dtype = torch.float32, **changes: Any) -> Variant:
     """A kernel's first variant under a plan with something changed."""
-    plan = replace(launches.chosen_plans(architecture)[0], **changes)
-    found = launches.launched(architecture, [plan], (dtype,))
+    plan, k = launches.chosen_plans(architecture)[-1]
+    found = launches.launched(architecture, [(replace(plan, **changes), k)], (dtype,))
     return next(variant for variant in found if variant.kernel.endswith(f":{kernel}_kernel"))
 
 

@@ -9,7 +9,18 @@ import torch
 from torch import Tensor
 
 import qrita
-from qrita.kernels import bracket, emit, probe, select_bracket, select_groups, select_rows, sigma, truncate, weight
+from qrita.kernels import (
+    bracket,
+    emit,
+    probe,
+    select_bracket,
+    select_groups,
+    select_rows,
+    settle,
+    sigma,
+    truncate,
+    weight,
+)
 from qrita.torch_engine import weight_fraction
 
 DTYPES = (torch.float32, torch.bfloat16, torch.float16)
@@ -110,7 +121,7 @@ def test_a_graph_outlives_larger_batches(poisoned: None) -> None:
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
 def test_nothing_compiles_after_a_warm_up(dtype: torch.dtype) -> None:
     qrita.warmup("cuda", dtype)
-    modules = (bracket, emit, probe, select_bracket, select_groups, select_rows, sigma, truncate)
+    modules = (bracket, emit, probe, select_bracket, select_groups, select_rows, settle, sigma, truncate)
     kernels = [value for module in modules for name, value in vars(module).items() if name.endswith("_kernel")]
 
     def compiled() -> int:

@@ -66,7 +66,7 @@ def compiled(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) ->
 
 def entries() -> list[Any]:
     """Every kernel that the pipeline launches."""
-    from qrita.kernels import bracket, emit, probe, select_bracket, select_groups, select_rows, sigma, truncate
+    from qrita.kernels import bracket, emit, probe, select_bracket, select_groups, select_rows, settle, sigma, truncate
 
-    modules = (bracket, emit, probe, select_bracket, select_groups, select_rows, sigma, truncate)
+    modules = (bracket, emit, probe, select_bracket, select_groups, select_rows, settle, sigma, truncate)
     return [value for module in modules for name, value in vars(module).items() if name.endswith("_kernel")]

@@ -54,11 +54,11 @@ def test_a_plan_says_whether_it_was_measured_on_such_a_card() -> None:
 
 def test_reachable_plans_cover_the_choice() -> None:
     """Whatever is chosen differs from a reachable plan only in figures that are not compiled in."""
-    kinds = {replace(plan, splits=1, programs=1) for plan in plans.reachable(H200)}
+    kinds = {replace(plan, splits=1, programs=1, row_programs=1) for plan, _ in plans.reachable(H200)}
     kinds |= {replace(plan, truncation="none") for plan in kinds}
     for rows, vocab in SHAPES:
         for k in (None, 1, 56, 57, 1000):
-            assert replace(plans.choose(problem(rows, vocab, k), H200), splits=1, programs=1) in kinds
+            assert replace(plans.choose(problem(rows, vocab, k), H200), splits=1, programs=1, row_programs=1) in kinds
 
 
 @pytest.fixture

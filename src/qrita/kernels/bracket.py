@@ -16,12 +16,12 @@ import triton
 import triton.language as tl
 
 from qrita.kernels.entry import entry
-from qrita.kernels.order import HIGHEST, INELIGIBLE, value_of
-from qrita.kernels.probe import LOG2_E, PIVOTS, amounts_of, key_of_value
-from qrita.kernels.rows import ONE, load_keys, row_start, top_k, top_p
-from qrita.kernels.search import measure
-from qrita.kernels.tally import IN_THREAD, TALLIES, folded, pivots_of, store_tallies
+from qrita.kernels.order import HIGHEST, INELIGIBLE, rank_under, ranks_of, value_of, values_of
+from qrita.kernels.probe import LOG2_E, PIVOTS, key_of_value
+from qrita.kernels.rows import ONE, load_words, row_start, top_k, top_p
+from qrita.kernels.tally import IN_THREAD, TALLIES, added, folded, no_tallies, pivots_of, store_tallies
 from qrita.kernels.truncate import tiles_of
+from qrita.kernels.weight import weights_at
 
 AIM = tl.constexpr(1280.0)
 """Tokens that a bracket is meant to hold. Of 440 normal rows of 128,256 tokens, cut by k from 200 to 120,000 or p from
@@ -33,7 +33,10 @@ WIDE = tl.constexpr(32768.0)
 CLOSER = tl.constexpr(4096.0)
 """Tokens that the second tally's pivots are apart."""
 
-STAGES = tl.constexpr(3)
+LEAST_SLOPE = tl.constexpr(1e-30)
+"""Divisors are not less: where there is no slope, the place that comes out is tested like any other."""
+
+STAGES = tl.constexpr(2)
 
 MOST_TILES = tl.constexpr(30)
 """Tiles whose findings fit the bits of a lane's word."""
@@ -62,7 +65,7 @@ def place_of(low, middle, high, at_low, at_middle, at_high, total, goal, top_val
     a = value_of(tl.where(upper, middle, low))
     b = value_of(tl.where(upper, high, middle))
     odds_a = tl.where(upper, odds_middle, odds_low)
-    slope = (odds_a - tl.where(upper, odds_high, odds_middle)) / (b - a)
+    slope = tl.maximum((odds_a - tl.where(upper, odds_high, odds_middle)) / (b - a), LEAST_SLOPE)
     place = a + (odds_a - wanted) / slope
     left = (odds_low - odds_middle) / (value_of(middle) - value_of(low))
     right = (odds_middle - odds_high) / (value_of(high) - value_of(middle))
@@ -71,7 +74,7 @@ def place_of(low, middle, high, at_low, at_middle, at_high, total, goal, top_val
     place = tl.where((bent >= a) & (bent <= b), bent, place)
     one = tl.where(k > 0, 1.0, tl.exp2((place - top_value) * LOG2_E))
     # d(odds) = d(measure) * total / (measure * (total - measure) * ln 2)
-    return found, upper, place, one * total * LOG2_E / (slope * goal * (total - goal))
+    return found, upper, place, one * total * LOG2_E / tl.maximum(slope * goal * (total - goal), LEAST_SLOPE)
 
 
 @triton.jit
@@ -85,7 +88,7 @@ def store_pivots(new_probes, row, wanted, low, middle, high, probes):
 
 @triton.jit
 def tallies_of(tallies, row, splits, SPLITS: tl.constexpr):
-    """(at_low, at_middle, at_high, total) of a row: the sums over its splits."""
+    """(at_low, at_middle, at_high, total) of a row: the sums over its splits, or shares."""
     s = tl.arange(0, SPLITS)
     places = tallies + (row * splits + s) * TALLIES
     at_low = tl.sum(tl.load(places, mask=s < splits, other=0.0), 0)
@@ -101,13 +104,13 @@ def goal_of(k, p, total):
 
 
 @triton.jit
-def narrowed(probes, tallies, row, splits, k, p, SPLITS: tl.constexpr, HOLD: tl.constexpr):
+def narrowed(probes, tallies, row, shares, k, p, SPLITS: tl.constexpr, HOLD: tl.constexpr):
     """int32 (low, high): the row's bracket, [low, high) of keys; empty, at HIGHEST, if there is none.
 
     Where few enough tokens lie above a pivot that the cut is not above, it is all of those.
     """
     low, middle, high, top_value = pivots_of(probes, row)
-    at_low, at_middle, at_high, total = tallies_of(tallies, row, splits, SPLITS)
+    at_low, at_middle, at_high, total = tallies_of(tallies, row, shares, SPLITS)
     goal = goal_of(k, p, total)
     found, upper, place, each = place_of(low, middle, high, at_low, at_middle, at_high, total, goal, top_value, k)
     first = tl.where(upper, middle, low)
@@ -125,7 +128,7 @@ def narrowed(probes, tallies, row, splits, k, p, SPLITS: tl.constexpr, HOLD: tl.
 
 @triton.jit
 def closer(low, middle, high, at_low, at_middle, at_high, total, goal, peak, top_value, k):
-    """(wanted, low, middle, high): the pivots of a second tally, where the first leaves too much between."""
+    """(wanted, low, middle, high): the pivots of a second tally, where the cut is far from the first or beyond them."""
     found, upper, place, each = place_of(low, middle, high, at_low, at_middle, at_high, total, goal, top_value, k)
     apart = value_of(tl.where(upper, high, middle)) - value_of(tl.where(upper, middle, low))
     near = key_of_value(place - each * CLOSER)
@@ -137,11 +140,16 @@ def closer(low, middle, high, at_low, at_middle, at_high, total, goal, peak, top
     # The sample can have missed what lies above it; by mass that is the groups' business.
     beyond = (k > 0) & (at_high >= goal) & (peak > high)
     above = key_of_value(0.5 * value_of(high) + 0.5 * value_of(peak))
+    # Or it has too much of what lies above: of rows cut at k = 1000, one in some thousands.
+    span = value_of(high) - value_of(low)
+    deep = key_of_value(value_of(low) - 4.0 * span)
+    below = (low < HIGHEST) & (at_low < goal) & (goal <= total) & (deep > INELIGIBLE) & (deep < low)
+    between = tl.where(below, key_of_value(value_of(low) - span), between)
     return (
-        (wide & (near < far)) | beyond,
-        tl.where(beyond, high, near),
+        (wide & (near < far)) | beyond | below,
+        tl.where(beyond, high, tl.where(below, deep, near)),
         tl.where(beyond, tl.maximum(above, high), between),
-        tl.where(beyond, peak + 1, far),
+        tl.where(beyond, peak + 1, tl.where(below, low, far)),
     )
 
 
@@ -149,12 +157,15 @@ def closer(low, middle, high, at_low, at_middle, at_high, total, goal, peak, top
 def retally_kernel(
     logits, row_stride: tl.int64, column_stride: tl.int64,
     k_words, k_stride: tl.int64, k_kind, k_scalar, p_words, p_halves, p_stride: tl.int64, p_kind, p_scalar,
-    peaks, probes, tallies, new_probes, new_tallies, vocab, splits,
+    peaks, probes, tallies, new_probes, new_tallies, vocab, splits, shares,
     FORMAT: tl.constexpr, ALIGNED: tl.constexpr, SPLITS: tl.constexpr, TILE: tl.constexpr,
 ):  # fmt: skip
-    """One program a (row, split): pivots and tallies as they were, or where those are far apart, closer ones."""
-    row = (tl.program_id(0) // splits).to(tl.int64)
-    split = tl.program_id(0) % splits
+    """One program a (row, share): pivots and tallies [rows, shares, TALLIES] as they were, or closer ones.
+
+    Mostly there is nothing to do, but to see that takes 3 us, or 28 for 1,024 rows with eight programs each.
+    """
+    row = (tl.program_id(0) // shares).to(tl.int64)
+    share = tl.program_id(0) % shares
     k = top_k(k_words, k_stride, k_kind, k_scalar, row, vocab)
     p = top_p(p_words, p_halves, p_stride, p_kind, p_scalar, row)
     low, middle, high, top_value = pivots_of(probes, row)
@@ -164,50 +175,62 @@ def retally_kernel(
     wanted, low, middle, high = closer(
         low, middle, high, at_low, at_middle, at_high, total, goal_of(k, p, total), peak, top_value, k
     )
-    if split == 0:
+    if share == 0:
         store_pivots(new_probes, row, wanted, low, middle, high, probes)
+    place = row * shares + share
     if wanted:
         base = row_start(logits, row, row_stride, ALIGNED)
-        first, end = tiles_of(split, splits, vocab, TILE)
-        lows = tl.zeros([TILE // IN_THREAD], tl.float32)
-        middles = tl.zeros([TILE // IN_THREAD], tl.float32)
-        highs = tl.zeros([TILE // IN_THREAD], tl.float32)
-        totals = tl.zeros([TILE // IN_THREAD], tl.float32)
-        for tile in tl.range(first, end):
-            keys = load_keys(base, tile * TILE + tl.arange(0, TILE), column_stride, vocab, FORMAT, ALIGNED)
-            amounts = amounts_of(keys, top_value, k)
-            lows += folded(tl.where(keys >= low, amounts, 0.0), TILE)
-            middles += folded(tl.where(keys >= middle, amounts, 0.0), TILE)
-            highs += folded(tl.where(keys >= high, amounts, 0.0), TILE)
-            totals += folded(amounts, TILE)
-        store_tallies(new_tallies, row * splits + split, lows, middles, highs, totals)
+        first, end = tiles_of(share, shares, vocab, TILE)
+        amounts = no_tallies(TILE)
+        under = rank_under(low), rank_under(middle), rank_under(high)
+        for tile in tl.range(first, end, num_stages=STAGES):
+            raw = load_words(base, tile * TILE + tl.arange(0, TILE), column_stride, vocab, ALIGNED)
+            amounts = added(amounts, values_of(raw, FORMAT), ranks_of(raw, FORMAT), under, top_value, k, TILE)
+        store_tallies(new_tallies, place, amounts)
     else:
-        lane = tl.arange(0, TALLIES)
-        place = (row * splits + split) * TALLIES + lane
-        tl.store(new_tallies + place, tl.load(tallies + place))
+        first_share = share == 0
+        new_tallies += place * TALLIES
+        tl.store(new_tallies, tl.where(first_share, at_low, 0.0))
+        tl.store(new_tallies + 1, tl.where(first_share, at_middle, 0.0))
+        tl.store(new_tallies + 2, tl.where(first_share, at_high, 0.0))
+        tl.store(new_tallies + 3, tl.where(first_share, total, 0.0))
 
 
 @triton.jit
-def keep_found(found, index, held, inside, HOLD: tl.constexpr, TILE: tl.constexpr):
+def bits_set(words):
+    """How many bits of non-negative int32 words are 1, summed in fields of two, four and then eight bits."""
+    words -= words >> 1 & 0x55555555
+    words = (words & 0x33333333) + (words >> 2 & 0x33333333)
+    words = words + (words >> 4) & 0x0F0F0F0F
+    return words * 0x01010101 >> 24
+
+
+@triton.jit
+def keep_found(found, index, held, inside, HOLD: tl.constexpr):
     """Append the tokens that a batch of tiles has found to a row's; bit t of a lane's word stands for index + t * TILE.
 
     Programs that share the row append in whichever order they come: what is done with the tokens does not depend on it.
     """
-    while tl.max(found, 0) > 0:
-        has = (found != 0).to(tl.int32)
-        lowest = found & -found
-        tile = (lowest.to(tl.float32).to(tl.int32, bitcast=True) >> 23) - 127  # log2 of a power of two
-        place = tl.cumsum(has, 0) - 1
-        place += tl.atomic_add(held, tl.sum(has, 0), sem="relaxed")
-        tl.store(inside + place, index + tile * TILE, mask=(has != 0) & (place < HOLD))
-        found ^= lowest
+    TILE: tl.constexpr = found.shape[0]
+    own = bits_set(found)
+    most = tl.max(own, 0)
+    if most > 0:
+        ends = tl.cumsum(own, 0)
+        place = tl.atomic_add(held, tl.sum(own, 0), sem="relaxed") + ends - own
+        for _ in tl.range(0, most):
+            lowest = found & -found
+            tile = (lowest.to(tl.float32).to(tl.int32, bitcast=True) >> 23) - 127  # log2 of a power of two
+            tl.store(inside + place, index + tile * TILE, mask=(found != 0) & (place < HOLD))
+            found ^= lowest
+            place += 1
 
 
 @entry
 def collect_kernel(
     logits, row_stride: tl.int64, column_stride: tl.int64,
     k_words, k_stride: tl.int64, k_kind, k_scalar, p_words, p_halves, p_stride: tl.int64, p_kind, p_scalar,
-    peaks, probes, tallies, brackets, held, inside, counts, masses, row_masses, vocab, splits, wants_mass, brackets_it,
+    peaks, probes, tallies, brackets, held, inside, counts, masses, row_masses,
+    vocab, splits, shares, wants_mass, brackets_it,
     FORMAT: tl.constexpr, ALIGNED: tl.constexpr, SPLITS: tl.constexpr, HOLD: tl.constexpr, TILE: tl.constexpr,
 ):  # fmt: skip
     """One program a (row, split): what the slice holds above the row's bracket and inside it, exactly.
@@ -223,7 +246,7 @@ def collect_kernel(
     low = HIGHEST
     high = HIGHEST
     if brackets_it:
-        low, high = narrowed(probes, tallies, row, splits, k, p, SPLITS, HOLD)
+        low, high = narrowed(probes, tallies, row, shares, k, p, SPLITS, HOLD)
         if split == 0:
             tl.store(brackets + row * 2, low)
             tl.store(brackets + row * 2 + 1, high)
@@ -231,6 +254,9 @@ def collect_kernel(
     if weighs | (low < high):
         s = tl.arange(0, SPLITS)
         top = tl.max(tl.load(peaks + row * splits + s, mask=s < splits, other=INELIGIBLE), 0)
+        top_value = value_of(top)
+        under_low = rank_under(low)
+        under_high = rank_under(high)
         base = row_start(logits, row, row_stride, ALIGNED)
         lane = tl.arange(0, TILE)
         first, end = tiles_of(split, splits, vocab, TILE)
@@ -240,14 +266,16 @@ def collect_kernel(
         for batch in tl.range(first, end, MOST_TILES):
             found = tl.zeros([TILE], tl.int32)
             for tile in tl.range(batch, tl.minimum(batch + MOST_TILES, end), num_stages=STAGES):
-                keys = load_keys(base, tile * TILE + lane, column_stride, vocab, FORMAT, ALIGNED)
+                raw = load_words(base, tile * TILE + lane, column_stride, vocab, ALIGNED)
+                ranks = ranks_of(raw, FORMAT)
+                above = ranks > under_high
                 if weighs:
-                    amounts = measure(keys, top, True)
+                    amounts = weights_at(values_of(raw, FORMAT), top_value)
                     mass += folded(amounts, TILE)
-                    mass_above += folded(tl.where(keys >= high, amounts, 0), TILE)
-                count_above += folded((keys >= high).to(tl.int32), TILE)
-                found |= ((keys >= low) & (keys < high)).to(tl.int32) << (tile - batch)
-            keep_found(found, batch * TILE + lane, held + row, inside + row * HOLD, HOLD, TILE)
+                    mass_above += folded(tl.where(above, amounts, 0), TILE)
+                count_above += folded(above.to(tl.int32), TILE)
+                found |= tl.where((ranks > under_low) & (above == 0), 1 << (tile - batch), 0)
+            keep_found(found, batch * TILE + lane, held + row, inside + row * HOLD, HOLD)
         tl.store(counts + row * splits + split, tl.sum(count_above, 0))
         tl.store(masses + row * splits + split, tl.sum(mass_above, 0))
         tl.store(row_masses + row * splits + split, tl.sum(mass, 0))

@@ -27,7 +27,7 @@ def cut_of(keys, index, k, p, row_total, complete, wants):
     above = eligible.to(tl.int64)
     quota = above * 0
     if hit & (k > 0) & (k < eligible):
-        key, above = search(keys, top, low, end, k.to(tl.int64), 0, False)
+        key, above = search(keys, top, low, end, k.to(tl.int64), False)
         quota = k - above
 
     mass = above * 0
@@ -42,7 +42,7 @@ def cut_of(keys, index, k, p, row_total, complete, wants):
             hit = mass >= target
             if hit:
                 if mass_above >= target:
-                    key, mass_above = search(keys, top, key + 1, end, target, 0, True)
+                    key, mass_above = search(keys, top, key + 1, end, target, True)
                     above = tl.sum((keys > key).to(tl.int32), 0).to(tl.int64)
                     each = weights_of(key, top)
                 quota = tokens_for(target - mass_above, each)
@@ -63,6 +63,6 @@ def list_cut_of(keys, index, key, last, count, slots):
     if count > slots:
         low, top, _ = bounds(keys)
         goal = slots.to(tl.int64)
-        key, above = search(keys, top, low, top.to(tl.int64) + 1, goal, 0, False)
+        key, above = search(keys, top, low, top.to(tl.int64) + 1, goal, False)
         last = nth(keys, index, key, goal - above)
     return key, last

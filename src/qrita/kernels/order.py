@@ -47,3 +47,47 @@ def keys_of(raw, FORMAT: tl.constexpr):
 def value_of(keys):
     """fp32, the logit of a key (+0.0 for both zeros)."""
     return (keys ^ ((keys >> 31) & 0x7FFFFFFF)).to(tl.float32, bitcast=True)
+
+
+FIRST = tl.constexpr(-0x7F000001)
+"""The least rank of an eligible logit, which is -max."""
+
+LAST = tl.constexpr(2**31 - 1)
+"""The rank of +inf."""
+
+
+@triton.jit
+def values_of(raw, FORMAT: tl.constexpr):
+    """fp32 logits of raw words, NaN and -inf as they are."""
+    return widened_bits(raw, FORMAT).to(tl.float32, bitcast=True)
+
+
+@triton.jit
+def ranks_of(raw, FORMAT: tl.constexpr):
+    """int32 ranks of raw logit words: keys for passes that have no time, three operations a token instead of nine.
+
+    The 31 low bits of negative patterns flip, then 0x7fffff is added, past the largest int32 for NaN without a sign.
+
+        logit  NaN          -NaN         -inf         -max       ...  -0.0       +0.0       ...  +inf
+        rank   0x80000000.. 0x807fffff.. 0x80fffffe   0x80ffffff ...  0x007ffffe 0x007fffff ...  0x7fffffff
+
+    So ranks are as keys are, 0x7fffff more, except that the zeros differ by one and that what is ineligible lies in
+    order below FIRST. `rank_under` says of a key where its ranks begin.
+    """
+    bits = widened_bits(raw, FORMAT)
+    return (bits ^ ((bits >> 31) & 0x7FFFFFFF)) + 0x7FFFFF
+
+
+@triton.jit
+def rank_under(key):
+    """The greatest rank whose tokens do not reach a key: they do where their rank is above it."""
+    under = tl.where(key == 0, 0x7FFFFD, key + 0x7FFFFE)  # of both zeros
+    under = tl.where(key > 0x7F800000, LAST, under)
+    return tl.where(key == INELIGIBLE, FIRST - 1, under)
+
+
+@triton.jit
+def keys_of_ranks(ranks):
+    """int32 keys."""
+    keys = ranks - 0x7FFFFF
+    return tl.where(ranks < FIRST, INELIGIBLE, tl.where(keys == -1, 0, keys))

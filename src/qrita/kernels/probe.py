@@ -24,8 +24,11 @@ DEVIATIONS = tl.constexpr(4.0)
 LEAST = tl.constexpr(0.125)
 """Of what lies on either side of the cut, the part that a bracket leaves there at least."""
 
-ROUNDS = tl.constexpr(12)
-"""Rounds of a search that leaves a third: 2**32 keys become 2**13, a two-thousandth of a binade."""
+ENDS = tl.constexpr(4)
+"""Pivots for each end of the bracket in a round of the search."""
+
+ROUNDS = tl.constexpr(8)
+"""Rounds of a search that leaves a fifth: 2**32 keys become 2**13.5, a six-hundredth of a binade."""
 
 LOG2_E = tl.constexpr(1.4426950408889634)
 
@@ -56,16 +59,16 @@ def bracket_of(keys, top, k, p, vocab):
     """(low, high): keys of a sample between which the row's cut should lie, by count or by mass.
 
     A sample's share varies as sqrt(share * (1 - share) / n), n being its effective size, (sum w)**2 / sum w**2. Both
-    ends are searched at once, lanes 0 and 1 of the pivots for the lower, lanes 2 and 3 for the upper:
+    ends are searched at once, half of the lanes of the pivots for the lower one, half for the upper:
 
-        low ----- pivot 0 ----- pivot 1 ----- high      a round leaves a third
+        low ----- pivot 0 ----- pivot 1 ----- pivot 2 ----- pivot 3 ----- high      a round leaves a fifth
     """
     amounts = amounts_of(keys, value_of(top), k)
     total = tl.maximum(tl.sum(amounts, 0), 1e-30)
     share = tl.where(k > 0, k.to(tl.float32) / vocab.to(tl.float32), p.to(tl.float32, bitcast=True))
     width = tl.sqrt(share * (1.0 - share) * tl.sum(amounts * amounts, 0)) / total * DEVIATIONS
-    lane = tl.arange(0, 4)
-    lower = lane < 2
+    lane = tl.arange(0, 2 * ENDS)
+    lower = lane < ENDS
     more = tl.minimum(share + width, 1.0 - (1.0 - share) * LEAST)
     goal = tl.where(lower, more, tl.maximum(share - width, share * LEAST)) * total
     least = tl.min(tl.where(keys > INELIGIBLE, keys, HIGHEST), 0).to(tl.int64)
@@ -74,7 +77,7 @@ def bracket_of(keys, top, k, p, vocab):
     for _ in range(ROUNDS):
         first = tl.where(lower, near, far)
         end = tl.where(lower, near_end, far_end)
-        pivots = first + (end - first) * (lane % 2 + 1) // 3
+        pivots = first + (end - first) * (lane % ENDS + 1) // (ENDS + 1)
         reach = keys[None, :] >= pivots.to(tl.int32)[:, None]
         reaches = tl.sum(tl.where(reach, amounts[None, :], 0.0), 1) >= goal
         near = tl.max(tl.where(lower & reaches, pivots, near), 0)

@@ -93,8 +93,13 @@ def element(base, offsets, column_stride, ALIGNED: tl.constexpr):
 
 
 @triton.jit
-def load_keys(base, offsets, column_stride, vocab, FORMAT: tl.constexpr, ALIGNED: tl.constexpr):
-    """int32 keys of a row's elements; INELIGIBLE past the vocabulary's end (its word reads as a NaN)."""
+def load_words(base, offsets, column_stride, vocab, ALIGNED: tl.constexpr):
+    """Raw words of a row's elements; past the vocabulary's end that of a NaN."""
     inside = offsets < bound(vocab, ALIGNED)
-    raw = tl.load(element(base, offsets, column_stride, ALIGNED), mask=inside, other=-1)
-    return keys_of(raw, FORMAT)
+    return tl.load(element(base, offsets, column_stride, ALIGNED), mask=inside, other=-1)
+
+
+@triton.jit
+def load_keys(base, offsets, column_stride, vocab, FORMAT: tl.constexpr, ALIGNED: tl.constexpr):
+    """int32 keys of a row's elements; INELIGIBLE past the vocabulary's end."""
+    return keys_of(load_words(base, offsets, column_stride, vocab, ALIGNED), FORMAT)

@@ -7,8 +7,8 @@ the answer: the measure of the keys >= low reaches the goal, that of the keys >=
          |  a quarter of the span of integers  |
         reaches      reaches       does not       does not         -> the next bracket is [pivot 1, pivot 2)
 
-Slot 0 of the pivots is `low` itself, which costs a lane of a 4-wide reduction that is there anyhow and brings the early
-stop: where a pivot reaches the goal and would not without its smallest survivors, those are the cut.
+Slot 0 of the pivots would be `low` itself, of which the answer is known. It counts the keys inside the bracket instead:
+where there is one, that is the answer, whatever the span. This is the paper's early stop; it costs no reduction.
 
 Everything here works on a tile of keys in registers; `stream` brings a whole row down to one.
 """
@@ -41,41 +41,33 @@ def bounds(keys):
 
 
 @triton.jit
-def tally(keys, amounts, pivots):
-    """For each pivot: the measure of the keys at or above it, the least such key, and the measure of that key alone."""
-    reach = keys[None, :] >= pivots[:, None]
-    least = tl.min(tl.where(reach, keys[None, :], HIGHEST), 1)
-    same = tl.sum(tl.where(keys[None, :] == least[:, None], amounts[None, :], 0), 1)
-    return tl.sum(tl.where(reach, amounts[None, :], 0), 1), least, same
-
-
-@triton.jit
-def search(keys, top, low, high, goal, enough, MASS: tl.constexpr):
+def search(keys, top, low, high, goal, MASS: tl.constexpr):
     """(key, above): the greatest key whose measure at or above it reaches `goal`, and int64, the measure above it.
 
-    It stops early where a pivot reaches the goal with a measure of at most `enough` (0: only the exact answer will do);
-    then `key` is the least key at or above that pivot. A round leaves a quarter of the bracket, so there are 17 at
-    most, and most often far fewer. A bracket of one key settles whatever the tallies say: where another stream changes
-    the logits under a running kernel, the answer is lost, but the kernel ends.
+    No key of the tile is at or above `high`. A round leaves a quarter of the bracket, so there are 17 at most, and most
+    often far fewer. A bracket of one key settles whatever the tallies say: where another stream changes the logits
+    under a running kernel, the answer is lost, but the kernel ends.
     """
     amounts = measure(keys, top, MASS)
-    settled = 0
-    key = INELIGIBLE
+    lane = tl.arange(0, PIVOTS)
     above = goal * 0
     low = low.to(tl.int64)
     high = high.to(tl.int64)
-    while settled == 0:
-        narrowest = high - low <= 1
-        pivots = (low + ((high - low) * tl.arange(0, PIVOTS) >> 2)).to(tl.int32)
-        amount, least, same = tally(keys, amounts, pivots)
-        reaches = amount >= goal
-        settles = reaches & ((amount - same < goal) | (amount <= enough))
-        settled = tl.maximum(tl.max(settles.to(tl.int32), 0), narrowest.to(tl.int32))
-        key = tl.max(tl.where(settles, least, INELIGIBLE), 0)
-        above = tl.max(tl.where(settles & (least == key), amount - same, 0).to(tl.int64), 0)
-        low = tl.max(tl.where(reaches, pivots, INELIGIBLE).to(tl.int64), 0)
-        high = tl.minimum(high, tl.min(tl.where(reaches, HIGHEST, pivots).to(tl.int64), 0))
-    return key, above
+    settled = high - low <= 1
+    while not settled:
+        pivots = (low + ((high - low) * lane >> 2)).to(tl.int32)
+        inside = (keys >= low.to(tl.int32)) & (keys < high.to(tl.int32))
+        reach = keys[None, :] >= pivots[:, None]
+        found = tl.sum(
+            tl.where(lane[:, None] == 0, inside[None, :].to(amounts.dtype), tl.where(reach, amounts[None, :], 0)), 1
+        ).to(tl.int64)
+        reaches = (lane == 0) | (found >= goal)
+        alone = tl.max(tl.where(lane == 0, found, 0), 0) <= 1
+        above = tl.max(tl.where(reaches, above, found), 0)
+        low = tl.max(tl.where(reaches, pivots, INELIGIBLE), 0).to(tl.int64)
+        high = tl.minimum(high, tl.min(tl.where(reaches, HIGHEST, pivots), 0).to(tl.int64))
+        settled = alone | (high - low <= 1)
+    return tl.max(tl.where(keys < high.to(tl.int32), keys, INELIGIBLE), 0), above
 
 
 @triton.jit

@@ -16,11 +16,12 @@ from qrita.kernels.weight import weights_of
 
 
 @triton.jit
-def cut_in_bracket(keys, top, k, p, count_above, mass_above, total, wants_mass):
+def cut_in_bracket(keys, low, end, inside, top, k, p, count_above, mass_above, total, wants_mass):
     """(hit, key, above, quota, mass, total): the cut of a row whose tile holds every token of a bracket, in any order.
 
-    The kept tokens are the `above` tokens above `key`, and the first `quota` of those that have it. `count_above` and
-    `mass_above` are those of the tokens above the bracket, `total` the mass of the whole row where top-k is off.
+    The bracket is [low, end) and has `inside` tokens. The kept tokens are the `above` tokens above `key`, and the first
+    `quota` of those that have it. `count_above` and `mass_above` are those of the tokens above the bracket, `total` the
+    mass of the whole row where top-k is off.
     """
     low, greatest, inside = bounds(keys)
     end = greatest.to(tl.int64) + 1
@@ -34,7 +35,7 @@ def cut_in_bracket(keys, top, k, p, count_above, mass_above, total, wants_mass):
         goal = k - count_above
         hit = (goal >= 1) & (goal <= inside)
         if hit:
-            key, more = search(keys, greatest, low, end, goal, 0, False)
+            key, more = search(keys, top, low, end, goal, False)
             above = count_above + more
             quota = goal - more
     if hit & weighs:
@@ -46,7 +47,7 @@ def cut_in_bracket(keys, top, k, p, count_above, mass_above, total, wants_mass):
             goal = target - mass_above
             hit = (goal >= 1) & (target <= mass)
             if hit & (goal <= reached):
-                key, more = search(keys, top, key + 1, end, goal, 0, True)
+                key, more = search(keys, top, key + 1, end, goal, True)
                 above = count_above + tl.sum((keys > key).to(tl.int32), 0)
                 reached = more
             if hit:
@@ -74,12 +75,13 @@ def cut_at_key(key, found, top, k, p, count_above, mass_above, total):
 @triton.jit
 def nth_by_index(keys, index, key, quota):
     """int32, the quota-th smallest index of the tokens with `key` of a tile in any order: a search of its own."""
-    ranks = tl.where(keys == key, HIGHEST - 1 - index, INELIGIBLE)
-    low, high, ties = bounds(ranks)
-    rank = low
-    if quota < ties:
-        rank, _ = search(ranks, high, low, high.to(tl.int64) + 1, quota, 0, False)
-    return HIGHEST - 1 - rank
+    last = tl.max(tl.where(keys == key, index, -1), 0)
+    if quota < tl.sum((keys == key).to(tl.int32), 0):
+        ranks = tl.where(keys == key, HIGHEST - 1 - index, INELIGIBLE)
+        low, high, _ = bounds(ranks)
+        rank, _ = search(ranks, high, low, high.to(tl.int64) + 1, quota, False)
+        last = HIGHEST - 1 - rank
+    return last
 
 
 @entry
@@ -98,8 +100,9 @@ def select_bracket_kernel(
     row = tl.program_id(0).to(tl.int64)
     while row < rows:
         low = tl.load(brackets + row * 2)
+        end = tl.load(brackets + row * 2 + 1)
         found = tl.load(held + row)
-        alone = (tl.load(brackets + row * 2 + 1).to(tl.int64) - low == 1) & (found > HOLD)
+        alone = (end.to(tl.int64) - low == 1) & (found > HOLD)
         hit = (found > 0) & ((found <= HOLD) | alone)
         if hit:
             k = top_k(k_words, k_stride, k_kind, k_scalar, row, vocab)
@@ -118,7 +121,7 @@ def select_bracket_kernel(
                 hit, key, above, quota, mass, total = cut_at_key(low, found, top, k, p, count_above, mass_above, total)
             else:
                 hit, key, above, quota, mass, total = cut_in_bracket(
-                    keys, top, k, p, count_above, mass_above, total, wants_mass
+                    keys, low, tl.minimum(end, top + 1), found, top, k, p, count_above, mass_above, total, wants_mass
                 )
             if hit:
                 if alone:

@@ -1,17 +1,16 @@
-"""Selection from group maxima: pick the groups that can hold the answer, gather them into registers, cut."""
+"""From group maxima to survivors: the groups that can hold the answer, and of their tokens the first few."""
 
 from __future__ import annotations
 
 import triton
 import triton.language as tl
 
+from qrita.kernels.choose import first_of, reach_of
 from qrita.kernels.entry import entry
 from qrita.kernels.order import INELIGIBLE
-from qrita.kernels.rows import load_keys, row_start, top_k, top_p
-from qrita.kernels.search import bounds, search
+from qrita.kernels.rows import bound, load_keys, row_start, top_k
 from qrita.kernels.select import CUT_STATE, MISSED
-from qrita.kernels.settle import settle
-from qrita.kernels.truncate import total_of
+from qrita.kernels.settle import NOT_HELD
 
 
 @triton.jit
@@ -26,23 +25,11 @@ def choose_groups(
     groups picked hold every eligible token of the row. `chosen` is scratch, KEEP words, the row's own.
     """
     g = tl.arange(0, GROUPS)
-    peaks = tl.load(maxima + g, mask=g < groups, other=INELIGIBLE)
-    low, top, valid = bounds(peaks)
-    key = low
-    complete = valid <= KEEP
-    if valid > KEEP:
-        goal = tl.where(k > 0, k, KEEP // 2).to(tl.int64)
-        key, _ = search(peaks, top, low, top.to(tl.int64) + 1, goal, KEEP, False)
-    above = tl.sum((peaks > key).to(tl.int32), 0)
-    reached = tl.sum(((peaks >= key) & (peaks > INELIGIBLE)).to(tl.int32), 0)
-    quota = KEEP - above
-
-    # One scan for both counts: groups above t in the low half of a word, groups equal to it in the high half.
-    tie = (peaks == key) & (peaks > INELIGIBLE)
-    counts = tl.cumsum((peaks > key).to(tl.int32) + (tie.to(tl.int32) << 16), 0)
-    ties = counts >> 16
-    place = (counts & 0xFFFF) + tl.minimum(ties, quota) - 1
-    tl.store(chosen + place, g, mask=(peaks > key) | (tie & (ties <= quota)))
+    peaks = tl.load(maxima + g, mask=g < bound(groups, True), other=INELIGIBLE)
+    key, reached, eligible = reach_of(peaks, tl.where(k > 0, k, KEEP // 2), KEEP)
+    complete = eligible <= KEEP
+    taken, place = first_of(peaks, key, reached, KEEP)
+    tl.store(chosen + place, g, mask=taken)
     tl.debug_barrier()
     slot = tl.arange(0, KEEP)
     picked = tl.load(chosen + slot, mask=slot < tl.minimum(reached, KEEP), other=groups)
@@ -50,17 +37,33 @@ def choose_groups(
     return picked, tl.where(complete, INELIGIBLE + 1, floor), complete
 
 
+@triton.jit
+def tokens_of(picked, base, column_stride, vocab, FORMAT: tl.constexpr, ALIGNED: tl.constexpr, GROUP: tl.constexpr):
+    """(keys, index) of the tokens of groups, as one tile in token order.
+
+    Loaded as a matrix where neighbours come in one access: then a thread has neighbours, which a scan adds by itself.
+    """
+    SIZE: tl.constexpr = picked.shape[0] * GROUP
+    index = picked[:, None] * GROUP + tl.arange(0, GROUP)[None, :]
+    if ALIGNED:
+        keys = tl.reshape(load_keys(base, index, column_stride, vocab, FORMAT, ALIGNED), [SIZE])
+        index = tl.reshape(index, [SIZE])
+    else:  # as a matrix it does not fit the registers of gfx1201
+        index = tl.reshape(index, [SIZE])
+        keys = load_keys(base, index, column_stride, vocab, FORMAT, ALIGNED)
+    return keys, index
+
+
 @entry
-def select_groups_kernel(
+def gather_kernel(
     logits, row_stride: tl.int64, column_stride: tl.int64,
-    out, out_row_stride: tl.int64, out_column_stride: tl.int64,
-    k_words, k_stride: tl.int64, k_kind, k_scalar, p_words, p_halves, p_stride: tl.int64, p_kind, p_scalar,
-    maxima, row_masses, chosen, cuts, masses, listing,
-    rows: tl.int64, vocab, groups, splits, slots, wants, bracketed,
+    k_words, k_stride: tl.int64, k_kind, k_scalar,
+    maxima, chosen, survivors, heads, cuts,
+    rows: tl.int64, vocab, groups, bracketed,
     FORMAT: tl.constexpr, ALIGNED: tl.constexpr, GROUP: tl.constexpr, GROUPS: tl.constexpr, KEEP: tl.constexpr,
-    SPLITS: tl.constexpr,
+    SLOTS: tl.constexpr,
 ):  # fmt: skip
-    """A persistent grid over rows: the records, and what else the call wants, of those that the groups settle.
+    """A persistent grid over rows: the first tokens of each, up to SLOTS, in token order, for `settle_kernel`.
 
     Where rows were `bracketed` before, those that are settled are left alone.
     """
@@ -69,21 +72,27 @@ def select_groups_kernel(
         state = MISSED
         if bracketed:
             state = tl.load(cuts + CUT_STATE * rows + row)
-        k = top_k(k_words, k_stride, k_kind, k_scalar, row, vocab)
-        p = top_p(p_words, p_halves, p_stride, p_kind, p_scalar, row)
-        hit = (state == MISSED) & ((k <= KEEP) | (groups <= KEEP))
-        if hit:
-            picked, floor, complete = choose_groups(maxima + row * groups, chosen + row * KEEP, groups, k, KEEP, GROUPS)
-            base = row_start(logits, row, row_stride, ALIGNED)
-            index = picked[:, None] * GROUP + tl.arange(0, GROUP)[None, :]
-            keys = load_keys(base, index, column_stride, vocab, FORMAT, ALIGNED)
-            keys = tl.reshape(tl.where(keys >= floor, keys, INELIGIBLE), [KEEP * GROUP])
-            index = tl.reshape(index, [KEEP * GROUP])
-            hit = settle(
-                base, column_stride, row_start(out, row, out_row_stride, ALIGNED), out_column_stride, keys, index, k, p,
-                total_of(row_masses, row, splits, SPLITS), complete, cuts, masses, listing, rows, row, slots, wants,
-                ALIGNED,
-            )  # fmt: skip
-        if (state == MISSED) & (hit == 0):
+        else:
             tl.store(cuts + CUT_STATE * rows + row, MISSED)
+        k = top_k(k_words, k_stride, k_kind, k_scalar, row, vocab)
+        head = NOT_HELD
+        if (state == MISSED) & ((k <= KEEP) | (groups <= KEEP)):
+            picked, floor, complete = choose_groups(
+                row_start(maxima, row, groups.to(tl.int64), True), chosen + row * KEEP, groups, k, KEEP, GROUPS
+            )
+            keys, index = tokens_of(
+                picked, row_start(logits, row, row_stride, ALIGNED), column_stride, vocab, FORMAT, ALIGNED, GROUP
+            )
+            keys = tl.where(keys >= floor, keys, INELIGIBLE)
+            # Of more than SLOTS tokens the first in the order are enough for top-k; by mass, those above some key.
+            key, reached, eligible = reach_of(keys, tl.minimum(tl.where(k > 0, k, SLOTS // 2), SLOTS), SLOTS)
+            if (reached > SLOTS) & (k == 0):
+                key += 1
+                reached = tl.sum((keys >= key).to(tl.int32), 0)
+            taken, place = first_of(keys, key, reached, SLOTS)
+            slots = survivors + row * 2 * SLOTS + place
+            tl.store(slots, index, mask=taken)
+            tl.store(slots + SLOTS, keys, mask=taken)
+            head = tl.minimum(reached, SLOTS) * 2 + (complete & (eligible <= SLOTS)).to(tl.int32)
+        tl.store(heads + row, head)
         row += tl.num_programs(0)

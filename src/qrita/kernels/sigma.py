@@ -93,7 +93,7 @@ def sigma_kernel(
             count += tl.sum(reach, 0)
         peak = tl.maximum(peak, greatest)
         if blanks:
-            blank(target, offsets, out_column_stride, inside, raw, keys, fill, FORMAT, ALIGNED)
+            blank(target, offsets, out_column_stride, inside, raw, fill, FORMAT, ALIGNED)
     tl.store(found + row * splits + split, count)
     tl.store(floors + row * splits + split, floor)
     tl.store(peaks + row * splits + split, peak)

@@ -12,9 +12,14 @@ import triton.language as tl
 from qrita.kernels.order import HIGHEST, INELIGIBLE
 from qrita.kernels.rows import load_keys
 from qrita.kernels.search import PIVOTS, bounds, measure, search
+from qrita.kernels.tally import IN_THREAD
 
 DEPTH = tl.constexpr(4)
 """Keys of the bracket that each lane of a tile may collect."""
+
+SHARE = tl.constexpr(4)
+"""A tile's part that all of them may fill. Of 2048 lanes with 512 keys among them, one holds more than 4 in 1 % of
+cases."""
 
 
 @triton.jit
@@ -23,7 +28,7 @@ def row_bounds(base, column_stride, vocab, FORMAT: tl.constexpr, ALIGNED: tl.con
     lows = tl.full([TILE], HIGHEST, tl.int32)
     tops = tl.full([TILE], INELIGIBLE, tl.int32)
     ones = tl.zeros([TILE], tl.int32)
-    for start in tl.range(0, vocab, TILE, num_stages=3):
+    for start in tl.range(0, vocab, TILE, num_stages=2):
         keys = load_keys(base, start + tl.arange(0, TILE), column_stride, vocab, FORMAT, ALIGNED)
         lows = tl.minimum(lows, tl.where(keys > INELIGIBLE, keys, HIGHEST))
         tops = tl.maximum(tops, keys)
@@ -37,10 +42,16 @@ def row_mass_above(
 ):  # fmt: skip
     """int64, the mass of a row's keys above `key`."""
     masses = tl.zeros([TILE], tl.int64)
-    for start in tl.range(0, vocab, TILE, num_stages=3):
+    for start in tl.range(0, vocab, TILE, num_stages=2):
         keys = load_keys(base, start + tl.arange(0, TILE), column_stride, vocab, FORMAT, ALIGNED)
         masses += tl.where(keys > key, measure(keys, top, True), 0)
     return tl.sum(masses, 0)
+
+
+@triton.jit
+def by_thread(x, TILE: tl.constexpr):
+    """[PIVOTS, TILE // IN_THREAD], sums of neighbours, which one thread holds: fewer registers to add up in."""
+    return tl.sum(tl.reshape(x, [PIVOTS, TILE // IN_THREAD, IN_THREAD]), 2)
 
 
 @triton.jit
@@ -49,14 +60,14 @@ def row_tally(
     TILE: tl.constexpr
 ):  # fmt: skip
     """int64 measures and counts of the keys at or above each pivot. Pivots are above INELIGIBLE."""
-    counts = tl.zeros([PIVOTS, TILE], tl.int32)
-    amounts = tl.zeros([PIVOTS, TILE], tl.int64 if MASS else tl.int32)
-    for start in tl.range(0, vocab, TILE, num_stages=3):
+    counts = tl.zeros([PIVOTS, TILE // IN_THREAD], tl.int32)
+    amounts = tl.zeros([PIVOTS, TILE // IN_THREAD], tl.int64 if MASS else tl.int32)
+    for start in tl.range(0, vocab, TILE, num_stages=2):
         keys = load_keys(base, start + tl.arange(0, TILE), column_stride, vocab, FORMAT, ALIGNED)
         reach = keys[None, :] >= pivots[:, None]
-        counts += reach.to(tl.int32)
+        counts += by_thread(reach.to(tl.int32), TILE)
         if MASS:
-            amounts += tl.where(reach, measure(keys, top, True)[None, :], 0)
+            amounts += by_thread(tl.where(reach, measure(keys, top, True)[None, :], 0), TILE)
     count = tl.sum(counts, 1).to(tl.int64)
     if MASS:
         return tl.sum(amounts, 1), count
@@ -68,24 +79,31 @@ def row_tally(
 def row_collect(
     base, column_stride, vocab, low, high, scratch, FORMAT: tl.constexpr, ALIGNED: tl.constexpr, TILE: tl.constexpr
 ):  # fmt: skip
-    """(keys, fits): a row's keys in [low, high) as a tile of TILE * DEPTH, the rest of it INELIGIBLE, in no order.
+    """(keys, fits): a row's keys in [low, high) as a tile of TILE // SHARE, the rest of it INELIGIBLE, in no order.
 
-    Each lane appends to a column of its own, so that no scan and no barrier stands in the pass. Where a lane meets more
-    than DEPTH keys they do not fit, and the tile means nothing. `scratch` is TILE * DEPTH words of this row's own.
+    Each lane appends to a column of its own, so that no scan and no barrier stands in the pass; then the columns close
+    up. Where a lane meets more than DEPTH keys, or all of them too many, they do not fit, and the tile means nothing.
+    `scratch` is TILE * (DEPTH + 1) words of this row's own.
     """
     lane = tl.arange(0, TILE)
     found = tl.zeros([TILE], tl.int32)
     tl.debug_barrier()  # whoever still reads what was collected before is done by now
-    for start in tl.range(0, vocab, TILE, num_stages=3):
+    for start in tl.range(0, vocab, TILE, num_stages=2):
         keys = load_keys(base, start + lane, column_stride, vocab, FORMAT, ALIGNED)
         inside = (keys >= low) & (keys < high)
         tl.store(scratch + found * TILE + lane, keys, mask=inside & (found < DEPTH))
         found += inside.to(tl.int32)
+    ends = tl.cumsum(found, 0)
+    held = tl.sum(found, 0)
+    fits = (tl.max(found, 0) <= DEPTH) & (held <= TILE // SHARE)
+    closed = scratch + TILE * DEPTH
     tl.debug_barrier()
-    depth = tl.arange(0, DEPTH)
-    places = depth[:, None] * TILE + lane[None, :]
-    keys = tl.load(scratch + places, mask=depth[:, None] < found[None, :], other=INELIGIBLE)
-    return tl.reshape(keys, [TILE * DEPTH]), tl.max(found, 0) <= DEPTH
+    for depth in tl.static_range(DEPTH):
+        has = (depth < found) & fits
+        tl.store(closed + ends - found + depth, tl.load(scratch + depth * TILE + lane, mask=has), mask=has)
+    tl.debug_barrier()
+    slot = tl.arange(0, TILE // SHARE)
+    return tl.load(closed + slot, mask=(slot < held) & fits, other=INELIGIBLE), fits
 
 
 @triton.jit
@@ -98,8 +116,9 @@ def guess_bracket(
     `measured` is the measure of the keys at or above `low`. The sample is spread over the row. Its share of the goal,
     give or take a sixteenth, is found in it exactly; the float ratio decides nothing but where to look first.
     """
-    step = tl.maximum(vocab // TILE, 1)
-    keys = load_keys(base, tl.arange(0, TILE) * step, column_stride, vocab, FORMAT, ALIGNED)
+    SAMPLE: tl.constexpr = TILE // 2
+    step = tl.maximum(vocab // SAMPLE, 1)
+    keys = load_keys(base, tl.arange(0, SAMPLE) * step, column_stride, vocab, FORMAT, ALIGNED)
     keys = tl.where(keys >= low, keys, INELIGIBLE)
     all_of_it = tl.sum(measure(keys, top, MASS), 0).to(tl.int64)
     near = low
@@ -109,8 +128,8 @@ def guess_bracket(
         least, _, _ = bounds(keys)
         more = tl.minimum(tl.maximum((share * 1.0625).to(tl.int64) + 1, 1), all_of_it)
         less = tl.minimum(tl.maximum((share * 0.9375).to(tl.int64), 1), all_of_it)
-        first, _ = search(keys, top, least, top.to(tl.int64) + 1, more, 0, MASS)
-        last, _ = search(keys, top, least, top.to(tl.int64) + 1, less, 0, MASS)
+        first, _ = search(keys, top, least, top.to(tl.int64) + 1, more, MASS)
+        last, _ = search(keys, top, least, top.to(tl.int64) + 1, less, MASS)
         near = tl.maximum(first.to(tl.int64), low)
         far = tl.minimum(last.to(tl.int64) + 1, high)
     return near + (far - near) * tl.arange(0, PIVOTS) // (PIVOTS - 1)
@@ -131,7 +150,7 @@ def row_search(
     high = high.to(tl.int64)
     key = INELIGIBLE
     above, count = goal * 0, goal * 0
-    fits_at = goal * 0 + TILE // 4  # of 2048 lanes with 512 keys among them, one holds more than 4 in 1 % of cases
+    fits_at = goal * 0 + TILE // SHARE
     pivots = low + (high - low) * (tl.arange(0, PIVOTS) + 1) // (PIVOTS + 1)
     if reached > fits_at:
         pivots = guess_bracket(base, column_stride, vocab, top, low, high, measured, goal, MASS, FORMAT, ALIGNED, TILE)
@@ -140,7 +159,7 @@ def row_search(
         if reached - count <= fits_at:
             keys, fits = row_collect(base, column_stride, vocab, low, high, scratch, FORMAT, ALIGNED, TILE)
             if fits:
-                key, more = search(keys, top, low, high, goal - above, 0, MASS)
+                key, more = search(keys, top, low, high, goal - above, MASS)
                 above += more
                 count += tl.sum((keys > key).to(tl.int32), 0)
             fits_at = tl.where(fits, fits_at, fits_at // 4)
@@ -165,7 +184,7 @@ def row_nth(
 ):  # fmt: skip
     """`search.nth` of a row: only tiles that hold such a token are scanned."""
     seen, last = quota * 0, -1
-    for start in tl.range(0, vocab, TILE, num_stages=3):
+    for start in tl.range(0, vocab, TILE, num_stages=2):
         offsets = start + tl.arange(0, TILE)
         ties = (load_keys(base, offsets, column_stride, vocab, FORMAT, ALIGNED) == key).to(tl.int32)
         more = tl.sum(ties, 0)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import triton
 import triton.language as tl
 
-from qrita.kernels.order import value_of
-from qrita.kernels.probe import PIVOTS
+from qrita.kernels.order import FIRST, value_of
+from qrita.kernels.probe import LOG2_E, PIVOTS
 
 TALLIES = tl.constexpr(4)
 """Measures that a split leaves: of its tokens at or above each of the three pivots, and of all."""
@@ -29,10 +29,39 @@ def folded(amounts, TILE: tl.constexpr):
 
 
 @triton.jit
-def store_tallies(tallies, place, at_low, at_middle, at_high, total):
+def amounts_at(values, ranks, top_value, k):
+    """`probe.amounts_of` logits and their ranks."""
+    amounts = tl.where(ranks >= FIRST, 1.0, 0.0)
+    if k == 0:
+        amounts = tl.where(ranks >= FIRST, tl.exp2((values - top_value) * LOG2_E), 0.0)
+    return amounts
+
+
+@triton.jit
+def added(tallies, values, ranks, under, top_value, k, TILE: tl.constexpr):
+    """Tallies (at low, at middle, at high, of all; each [TILE // IN_THREAD]) with those of a tile.
+
+    `under`: for each pivot the greatest rank that does not reach it.
+    """
+    at_low, at_middle, at_high, total = tallies
+    under_low, under_middle, under_high = under
+    amounts = amounts_at(values, ranks, top_value, k)
+    at_low += folded(tl.where(ranks > under_low, amounts, 0.0), TILE)
+    at_middle += folded(tl.where(ranks > under_middle, amounts, 0.0), TILE)
+    at_high += folded(tl.where(ranks > under_high, amounts, 0.0), TILE)
+    return at_low, at_middle, at_high, total + folded(amounts, TILE)
+
+
+@triton.jit
+def no_tallies(TILE: tl.constexpr):
+    """Tallies of nothing."""
+    none = tl.zeros([TILE // IN_THREAD], tl.float32)
+    return none, none, none, none
+
+
+@triton.jit
+def store_tallies(target, place, tallies):
     """The tallies of one split."""
-    tallies += place * TALLIES
-    tl.store(tallies, tl.sum(at_low, 0))
-    tl.store(tallies + 1, tl.sum(at_middle, 0))
-    tl.store(tallies + 2, tl.sum(at_high, 0))
-    tl.store(tallies + 3, tl.sum(total, 0))
+    target += place * TALLIES
+    for i in tl.static_range(TALLIES):
+        tl.store(target + i, tl.sum(tallies[i], 0))

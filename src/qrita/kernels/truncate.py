@@ -11,10 +11,9 @@ import triton
 import triton.language as tl
 
 from qrita.kernels.entry import entry
-from qrita.kernels.order import INELIGIBLE, keys_of
-from qrita.kernels.probe import amounts_of
+from qrita.kernels.order import INELIGIBLE, keys_of_ranks, rank_under, ranks_of, values_of
 from qrita.kernels.rows import bound, element, row_start, top_k
-from qrita.kernels.tally import IN_THREAD, folded, pivots_of, store_tallies
+from qrita.kernels.tally import added, no_tallies, pivots_of, store_tallies
 
 
 @triton.jit
@@ -29,10 +28,10 @@ def minus_infinity(FORMAT: tl.constexpr):
 
 
 @triton.jit
-def blank(target, offsets, column_stride, inside, raw, keys, fill, FORMAT: tl.constexpr, ALIGNED: tl.constexpr):
+def blank(target, offsets, column_stride, inside, raw, fill, FORMAT: tl.constexpr, ALIGNED: tl.constexpr):
     """Write `fill` over a tile of an output; -inf stays -inf."""
-    stays = (keys == INELIGIBLE) & (raw == minus_infinity(FORMAT))
-    tl.store(element(target, offsets, column_stride, ALIGNED), tl.where(stays, raw, fill), mask=inside)
+    words = tl.where(raw == minus_infinity(FORMAT), raw, fill)
+    tl.store(element(target, offsets, column_stride, ALIGNED), words, mask=inside)
 
 
 @triton.jit
@@ -69,33 +68,27 @@ def group_maxima_kernel(
     target = row_start(out, row, out_row_stride, ALIGNED)
     within = tl.arange(0, TILE // GROUP)[:, None] * GROUP + tl.arange(0, GROUP)[None, :]
     first, end = tiles_of(split, splits, vocab, TILE)
-    peak = INELIGIBLE
+    peaks_seen = tl.full([TILE // GROUP], INELIGIBLE, tl.int32)
     k = 0
     low, middle, high, top_value = INELIGIBLE, INELIGIBLE, INELIGIBLE, 0.0
     if probed:
         k = top_k(k_words, k_stride, k_kind, k_scalar, row, vocab)
         low, middle, high, top_value = pivots_of(probes, row)
-    at_low = tl.zeros([TILE // IN_THREAD], tl.float32)
-    at_middle = tl.zeros([TILE // IN_THREAD], tl.float32)
-    at_high = tl.zeros([TILE // IN_THREAD], tl.float32)
-    total = tl.zeros([TILE // IN_THREAD], tl.float32)
+    under = rank_under(low), rank_under(middle), rank_under(high)
+    amounts = no_tallies(TILE)
     for tile in tl.range(first, end):
         offsets = tile * TILE + within
         inside = offsets < bound(vocab, ALIGNED)
         raw = tl.load(element(base, offsets, column_stride, ALIGNED), mask=inside, other=-1)
-        keys = keys_of(raw, FORMAT)
-        greatest = tl.max(keys, 1)
+        ranks = ranks_of(raw, FORMAT)
+        greatest = keys_of_ranks(tl.max(ranks, 1))
         group = tile * (TILE // GROUP) + tl.arange(0, TILE // GROUP)
         tl.store(maxima + row * groups + group, greatest, mask=group < groups)
-        peak = tl.maximum(peak, tl.max(greatest, 0))
+        peaks_seen = tl.maximum(peaks_seen, greatest)
         if blanks:
-            blank(target, offsets, out_column_stride, inside, raw, keys, fill, FORMAT, ALIGNED)
+            blank(target, offsets, out_column_stride, inside, raw, fill, FORMAT, ALIGNED)
         if probed:
-            amounts = amounts_of(keys, top_value, k)
-            at_low += folded(tl.where(keys >= low, amounts, 0.0), TILE)
-            at_middle += folded(tl.where(keys >= middle, amounts, 0.0), TILE)
-            at_high += folded(tl.where(keys >= high, amounts, 0.0), TILE)
-            total += folded(amounts, TILE)
-    tl.store(peaks + row * splits + split, peak)
+            amounts = added(amounts, values_of(raw, FORMAT), ranks, under, top_value, k, TILE)
+    tl.store(peaks + row * splits + split, tl.max(peaks_seen, 0))
     if probed:
-        store_tallies(tallies, row * splits + split, at_low, at_middle, at_high, total)
+        store_tallies(tallies, row * splits + split, amounts)

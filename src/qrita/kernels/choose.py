@@ -1,0 +1,77 @@
+"""The first few of a tile's keys in the order: a search that may stop early, and a scan that gives each its place."""
+
+from __future__ import annotations
+
+import triton
+import triton.language as tl
+
+from qrita.kernels.order import INELIGIBLE
+from qrita.kernels.search import bounds
+
+FIELD = tl.constexpr(20)
+"""Bits of a count in a word of three: a tile has at most 2**16 keys."""
+
+
+@triton.jit
+def counts_at(keys, first, second, third):
+    """int64, how many keys reach each of three pivots, in one sum.
+
+    63    60 59         40 39         20 19          0
+    |  0    | >= third    | >= second   | >= first   |
+    """
+    word = (keys >= first).to(tl.int64)
+    word += (keys >= second).to(tl.int64) << FIELD
+    word += (keys >= third).to(tl.int64) << (2 * FIELD)
+    return tl.sum(word, 0)
+
+
+@triton.jit
+def reach_of(keys, goal, enough):
+    """(key, reached, eligible): a key that at least `goal` keys reach, how many do, and how many keys are eligible.
+
+    They are at most `enough`, unless it takes the equals of `key` to come to the goal. Where not more than `enough` are
+    eligible, all of them reach it; else at least `goal` have to be, and `goal` at most `enough`.
+    """
+    eligible = tl.sum((keys > INELIGIBLE).to(tl.int32), 0)
+    reached = eligible
+    start = tl.full([], INELIGIBLE + 1, tl.int64)
+    end = start
+    if eligible > enough:
+        low, top, _ = bounds(keys)
+        start = low.to(tl.int64)
+        end = top.to(tl.int64) + 1
+    # A round leaves a quarter, so there are 17 at most, also where another stream changes the logits meanwhile.
+    while (reached > enough) & (end - start > 1):
+        first = start + (end - start >> 2)
+        second = start + (end - start >> 1)
+        third = start + (3 * (end - start) >> 2)
+        counts = counts_at(keys, first.to(tl.int32), second.to(tl.int32), third.to(tl.int32))
+        at_first = (counts & 0xFFFFF).to(tl.int32)
+        at_second = (counts >> FIELD & 0xFFFFF).to(tl.int32)
+        at_third = (counts >> 2 * FIELD).to(tl.int32)
+        end = tl.where(at_third < goal, third, end)
+        end = tl.where(at_second < goal, second, end)
+        end = tl.where(at_first < goal, first, end)
+        start = tl.where(at_first >= goal, first, start)
+        start = tl.where(at_second >= goal, second, start)
+        start = tl.where(at_third >= goal, third, start)
+        reached = tl.where(at_first >= goal, at_first, reached)
+        reached = tl.where(at_second >= goal, at_second, reached)
+        reached = tl.where(at_third >= goal, at_third, reached)
+    return start.to(tl.int32), reached, eligible
+
+
+@triton.jit
+def first_of(keys, key, reached, room):
+    """(taken, place): the keys that reach `key`, in the tile's order; where they exceed `room`, the last equals go.
+
+    One scan for both counts: keys above in the low half of a word, keys equal in the high half.
+    """
+    above = keys > key
+    tie = (keys == key) & (keys > INELIGIBLE)
+    quota = reached
+    if reached > room:
+        quota = room - tl.sum(above.to(tl.int32), 0)
+    counts = tl.cumsum(above.to(tl.int32) + (tie.to(tl.int32) << 16), 0)
+    ties = counts >> 16
+    return above | (tie & (ties <= quota)), (counts & 0xFFFF) + tl.minimum(ties, quota) - 1
