@@ -252,6 +252,14 @@ def _target_problems(matrix: Matrix, place: str, name: str, target: Target) -> t
     vendor = matrix.stacks[target.stack].vendor
     if vendor != "cpu" and not (target.card and matrix.vendor(name) == vendor):
         yield f"{place}: on the stack {target.stack!r} it needs a card and an architecture of {vendor}"
+    yield from _refused(matrix, place, name, target)
+
+
+def _refused(matrix: Matrix, place: str, name: str, target: Target) -> typing.Iterator[str]:
+    """The Triton of a CPU stack compiles for other vendors' cards, too."""
+    version = (matrix.stacks[target.stack].triton or "").partition("==")[2]
+    if why := matrix.refused.get(matrix.vendor(name), {}).get(version):
+        yield f"{place}.stack: {target.stack!r} has Triton {version}, refused on {matrix.vendor(name)}: {why}"
 
 
 def _exposed(matrix: Matrix, place: str, target: Target) -> typing.Iterator[str]:

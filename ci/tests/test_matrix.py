@@ -175,6 +175,11 @@ WRONG: list[tuple[str, Edits, str]] = [
     ("stacks.cuda", {"triton": '"triton-rocm==3.7.1"'}, "stacks.cuda.triton: expected triton==VERSION on nvidia"),
     ("stacks.rocm", {"triton": '"triton==3.7.1"'}, "stacks.rocm.triton: expected triton-rocm==VERSION on amd"),
     ("stacks.rocm", {"triton": '"triton-rocm==3.8.0"'}, "stacks.rocm.triton: 3.8.0 is refused on amd: it miscompiles"),
+    (
+        "stacks.cpu",
+        {"triton": '"triton==3.8.0"'},
+        "targets.compile-gfx950.stack: 'cpu' has Triton 3.8.0, refused on amd: it miscompiles",
+    ),
     ("stacks.cuda", {"triton": None}, "stacks.cuda: a stack for GPUs needs triton and minimum_driver"),
     ("stacks.rocm", {"minimum_driver": None}, "stacks.rocm: a stack for GPUs needs triton and minimum_driver"),
     ("stacks.cpu", {"triton": None}, "stacks.cpu: it needs triton"),
