@@ -1,6 +1,7 @@
 """The instructions that the project's kernels consist of, as tests/amdsim/emitted/ARCHITECTURE.txt lists them.
 
-`python tests/amdsim/emitted.py DIRECTORY` rewrites the lists from the assemblies in a directory, one *.amdgcn a kernel.
+`python tests/amdsim/emitted.py DIRECTORY` adds those of the assemblies in a directory, such as Triton's cache after
+`ci/tox -e sim`. What kernels consisted of before stays: it is simulated, and its tests are there.
 """
 
 from __future__ import annotations
@@ -35,14 +36,15 @@ def instructions() -> tuple[tuple[str, str], ...]:
 
 
 def main(directory: Path) -> None:
-    """Rewrite the lists."""
+    """Complete the lists, by the kernels that the package launches: their names end so."""
     from amdsim import parse
 
     found: dict[str, set[str]] = {}
-    for path in sorted(directory.glob("**/*.amdgcn")):
+    for path in sorted(directory.glob("**/*_kernel.amdgcn")):
         program = parse.program(path.read_text())
         found.setdefault(program.architecture.name, set()).update(program.mnemonics)
     for architecture, mnemonics in found.items():
+        mnemonics |= {known for name, known in instructions() if name == architecture}
         (HERE / f"{architecture}.txt").write_text("\n".join(sorted(mnemonics)) + "\n")
 
 

@@ -328,6 +328,27 @@ def test_other_instructions_on_parts(architecture: str) -> None:
         assert bench.vector("v4")[lane] == definitions.signed(half, 16) >> (lane % 16) & 0xFFFFFFFF
 
 
+@pytest.mark.parametrize("architecture", WAVE64)
+@pytest.mark.parametrize("part", PARTS)
+def test_sums_shifts_and_products_of_parts(architecture: str, part: str) -> None:
+    bench = Bench(architecture)
+    first, second = (values("u32", 64, ("parts", i)) for i in range(2))
+    bench.set_vector("v1", first)
+    bench.set_vector("v2", second)
+    tail = "dst_sel:DWORD dst_unused:UNUSED_PAD"
+    bench.run(
+        f"v_add_u32_sdwa v3, v1, v2 {tail} src0_sel:{part} src1_sel:WORD_1",
+        f"v_lshlrev_b32_sdwa v4, v2, v1 {tail} src0_sel:BYTE_3 src1_sel:{part}",
+        f"v_mul_u32_u24_sdwa v5, v1, v2 {tail} src0_sel:{part} src1_sel:BYTE_0",
+    )
+    start, width = PARTS[part]
+    for lane, (word, other) in enumerate(zip(first, second, strict=True)):
+        taken = word >> start & ((1 << width) - 1)
+        expected = (taken + (other >> 16), taken << (other >> 24 & 31), (taken & 0xFFFFFF) * (other & 255))
+        found = tuple(bench.vector(register)[lane] for register in ("v3", "v4", "v5"))
+        assert found == tuple(value & 0xFFFFFFFF for value in expected), (hex(word), hex(other))
+
+
 @pytest.mark.parametrize("architecture", WAVE32)
 def test_halves_of_registers_by_name_and_by_op_sel(architecture: str) -> None:
     bench = Bench(architecture)
