@@ -207,7 +207,7 @@ class _Call:
 
     def _settle_groups(self, maxima: Tensor, row_masses: Tensor, bracketed: bool) -> None:
         plan, problem = self.plan, self.problem
-        survivors, heads = self._workspace(problem.rows, 2 * plan.survivors), self._workspace(problem.rows, 1)
+        survivors, heads = self._workspace(problem.rows, plan.survivors), self._workspace(problem.rows, 1)
         select_groups.gather_kernel[(min(problem.rows, plan.programs),)](
             *self.logits, *self.arguments[:4], maxima, self._workspace(problem.rows, plan.keep), survivors, heads,
             self.cuts, problem.rows, problem.vocab, maxima.shape[1], int(bracketed),

@@ -15,6 +15,7 @@ from __future__ import annotations
 import triton
 import triton.language as tl
 
+from qrita.kernels.bits import bits_set, lowest_bit
 from qrita.kernels.entry import entry
 from qrita.kernels.order import HIGHEST, INELIGIBLE, rank_under, ranks_of, value_of, values_of
 from qrita.kernels.probe import LOG2_E, PIVOTS, key_of_value
@@ -32,6 +33,9 @@ WIDE = tl.constexpr(32768.0)
 
 CLOSER = tl.constexpr(4096.0)
 """Tokens that the second tally's pivots are apart."""
+
+FEW = tl.constexpr(128.0)
+"""Tokens that group maxima hold."""
 
 LEAST_SLOPE = tl.constexpr(1e-30)
 """Divisors are not less: where there is no slope, the place that comes out is tested like any other."""
@@ -137,8 +141,10 @@ def closer(low, middle, high, at_low, at_middle, at_high, total, goal, peak, top
     near = tl.maximum(near, low)
     far = tl.minimum(far, high - 1) + 1
     between = tl.minimum(tl.maximum(key_of_value(place), near), far)
-    # The sample can have missed what lies above it; by mass that is the groups' business.
-    beyond = (k > 0) & (at_high >= goal) & (peak > high)
+    # The sample can have missed what lies above it. By mass that is the groups' business where few tokens may do, which
+    # is where as many of the greatest would.
+    few = (k == 0) & (goal <= tl.exp2((value_of(peak) - top_value) * LOG2_E) * FEW)
+    beyond = (at_high >= goal) & (peak > high) & (few == 0)
     above = key_of_value(0.5 * value_of(high) + 0.5 * value_of(peak))
     # Or it has too much of what lies above: of rows cut at k = 1000, one in some thousands.
     span = value_of(high) - value_of(low)
@@ -183,7 +189,7 @@ def retally_kernel(
         first, end = tiles_of(share, shares, vocab, TILE)
         amounts = no_tallies(TILE)
         under = rank_under(low), rank_under(middle), rank_under(high)
-        for tile in tl.range(first, end, num_stages=STAGES):
+        for tile in tl.range(first, end):
             raw = load_words(base, tile * TILE + tl.arange(0, TILE), column_stride, vocab, ALIGNED)
             amounts = added(amounts, values_of(raw, FORMAT), ranks_of(raw, FORMAT), under, top_value, k, TILE)
         store_tallies(new_tallies, place, amounts)
@@ -194,15 +200,6 @@ def retally_kernel(
         tl.store(new_tallies + 1, tl.where(first_share, at_middle, 0.0))
         tl.store(new_tallies + 2, tl.where(first_share, at_high, 0.0))
         tl.store(new_tallies + 3, tl.where(first_share, total, 0.0))
-
-
-@triton.jit
-def bits_set(words):
-    """How many bits of non-negative int32 words are 1, summed in fields of two, four and then eight bits."""
-    words -= words >> 1 & 0x55555555
-    words = (words & 0x33333333) + (words >> 2 & 0x33333333)
-    words = words + (words >> 4) & 0x0F0F0F0F
-    return words * 0x01010101 >> 24
 
 
 @triton.jit
@@ -218,10 +215,9 @@ def keep_found(found, index, held, inside, HOLD: tl.constexpr):
         ends = tl.cumsum(own, 0)
         place = tl.atomic_add(held, tl.sum(own, 0), sem="relaxed") + ends - own
         for _ in tl.range(0, most):
-            lowest = found & -found
-            tile = (lowest.to(tl.float32).to(tl.int32, bitcast=True) >> 23) - 127  # log2 of a power of two
+            bit, tile = lowest_bit(found)
             tl.store(inside + place, index + tile * TILE, mask=(found != 0) & (place < HOLD))
-            found ^= lowest
+            found ^= bit
             place += 1
 
 

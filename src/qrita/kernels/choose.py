@@ -1,10 +1,11 @@
-"""The first few of a tile's keys in the order: a search that may stop early, and a scan that gives each its place."""
+"""The first few of a tile's keys in the order: a search that may stop early, and a bitmap of those that it finds."""
 
 from __future__ import annotations
 
 import triton
 import triton.language as tl
 
+from qrita.kernels.bits import bitmap, first_bits
 from qrita.kernels.order import INELIGIBLE
 from qrita.kernels.search import bounds
 
@@ -62,16 +63,11 @@ def reach_of(keys, goal, enough):
 
 
 @triton.jit
-def first_of(keys, key, reached, room):
-    """(taken, place): the keys that reach `key`, in the tile's order; where they exceed `room`, the last equals go.
-
-    One scan for both counts: keys above in the low half of a word, keys equal in the high half.
-    """
-    above = keys > key
-    tie = (keys == key) & (keys > INELIGIBLE)
-    quota = reached
-    if reached > room:
-        quota = room - tl.sum(above.to(tl.int32), 0)
-    counts = tl.cumsum(above.to(tl.int32) + (tie.to(tl.int32) << 16), 0)
-    ties = counts >> 16
-    return above | (tie & (ties <= quota)), (counts & 0xFFFF) + tl.minimum(ties, quota) - 1
+def first_of(keys, key, reached, room, BITS: tl.constexpr):
+    """A bitmap, BITS to a word, of the keys that reach `key`; if they exceed `room`, without the last equals."""
+    if reached <= room:
+        words = bitmap(keys >= key, BITS)
+    else:
+        quota = room - tl.sum((keys > key).to(tl.int32), 0)
+        words = bitmap(keys > key, BITS) | first_bits(bitmap(keys == key, BITS), quota)
+    return words

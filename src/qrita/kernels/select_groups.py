@@ -5,6 +5,7 @@ from __future__ import annotations
 import triton
 import triton.language as tl
 
+from qrita.kernels.bits import WORD, store_numbers
 from qrita.kernels.choose import first_of, reach_of
 from qrita.kernels.entry import entry
 from qrita.kernels.order import INELIGIBLE
@@ -28,8 +29,8 @@ def choose_groups(
     peaks = tl.load(maxima + g, mask=g < bound(groups, True), other=INELIGIBLE)
     key, reached, eligible = reach_of(peaks, tl.where(k > 0, k, KEEP // 2), KEEP)
     complete = eligible <= KEEP
-    taken, place = first_of(peaks, key, reached, KEEP)
-    tl.store(chosen + place, g, mask=taken)
+    tl.debug_barrier()  # whoever still reads what another row left is done by now
+    store_numbers(chosen, first_of(peaks, key, reached, KEEP, WORD), tl.arange(0, GROUPS // WORD) * WORD)
     tl.debug_barrier()
     slot = tl.arange(0, KEEP)
     picked = tl.load(chosen + slot, mask=slot < tl.minimum(reached, KEEP), other=groups)
@@ -38,20 +39,20 @@ def choose_groups(
 
 
 @triton.jit
-def tokens_of(picked, base, column_stride, vocab, FORMAT: tl.constexpr, ALIGNED: tl.constexpr, GROUP: tl.constexpr):
-    """(keys, index) of the tokens of groups, as one tile in token order.
-
-    Loaded as a matrix where neighbours come in one access: then a thread has neighbours, which a scan adds by itself.
-    """
+def keys_of_groups(
+    picked, base, column_stride, vocab, FORMAT: tl.constexpr, ALIGNED: tl.constexpr, GROUP: tl.constexpr
+):  # fmt: skip
+    """int32 [KEEP * GROUP], the keys of the tokens of groups, in token order."""
     SIZE: tl.constexpr = picked.shape[0] * GROUP
     index = picked[:, None] * GROUP + tl.arange(0, GROUP)[None, :]
-    if ALIGNED:
-        keys = tl.reshape(load_keys(base, index, column_stride, vocab, FORMAT, ALIGNED), [SIZE])
-        index = tl.reshape(index, [SIZE])
-    else:  # as a matrix it does not fit the registers of gfx1201
-        index = tl.reshape(index, [SIZE])
-        keys = load_keys(base, index, column_stride, vocab, FORMAT, ALIGNED)
-    return keys, index
+    return tl.reshape(load_keys(base, index, column_stride, vocab, FORMAT, ALIGNED), [SIZE])
+
+
+@triton.jit
+def first_tokens(picked, GROUP: tl.constexpr, BITS: tl.constexpr):
+    """The tokens of bit 0 in each word of a bitmap of the tokens of groups."""
+    WORDS: tl.constexpr = picked.shape[0] * GROUP // BITS
+    return tl.reshape(picked[:, None] * GROUP + tl.arange(0, GROUP // BITS)[None, :] * BITS, [WORDS])
 
 
 @entry
@@ -67,6 +68,7 @@ def gather_kernel(
 
     Where rows were `bracketed` before, those that are settled are left alone.
     """
+    BITS: tl.constexpr = GROUP if GROUP < WORD else WORD
     row = tl.program_id(0).to(tl.int64)
     while row < rows:
         state = MISSED
@@ -76,23 +78,20 @@ def gather_kernel(
             tl.store(cuts + CUT_STATE * rows + row, MISSED)
         k = top_k(k_words, k_stride, k_kind, k_scalar, row, vocab)
         head = NOT_HELD
-        if (state == MISSED) & ((k <= KEEP) | (groups <= KEEP)):
+        if (state == MISSED) & ((k <= KEEP) | (vocab <= KEEP * GROUP)):
             picked, floor, complete = choose_groups(
                 row_start(maxima, row, groups.to(tl.int64), True), chosen + row * KEEP, groups, k, KEEP, GROUPS
             )
-            keys, index = tokens_of(
-                picked, row_start(logits, row, row_stride, ALIGNED), column_stride, vocab, FORMAT, ALIGNED, GROUP
-            )
+            base = row_start(logits, row, row_stride, ALIGNED)
+            keys = keys_of_groups(picked, base, column_stride, vocab, FORMAT, ALIGNED, GROUP)
             keys = tl.where(keys >= floor, keys, INELIGIBLE)
             # Of more than SLOTS tokens the first in the order are enough for top-k; by mass, those above some key.
             key, reached, eligible = reach_of(keys, tl.minimum(tl.where(k > 0, k, SLOTS // 2), SLOTS), SLOTS)
             if (reached > SLOTS) & (k == 0):
                 key += 1
                 reached = tl.sum((keys >= key).to(tl.int32), 0)
-            taken, place = first_of(keys, key, reached, SLOTS)
-            slots = survivors + row * 2 * SLOTS + place
-            tl.store(slots, index, mask=taken)
-            tl.store(slots + SLOTS, keys, mask=taken)
+            words = first_of(keys, key, reached, SLOTS, BITS)
+            store_numbers(survivors + row * SLOTS, words, first_tokens(picked, GROUP, BITS))
             head = tl.minimum(reached, SLOTS) * 2 + (complete & (eligible <= SLOTS)).to(tl.int32)
         tl.store(heads + row, head)
         row += tl.num_programs(0)

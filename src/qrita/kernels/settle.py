@@ -7,8 +7,7 @@ import triton.language as tl
 
 from qrita.kernels.cut import cut_of, list_cut_of
 from qrita.kernels.entry import entry
-from qrita.kernels.order import INELIGIBLE
-from qrita.kernels.rows import element, row_start, top_k, top_p
+from qrita.kernels.rows import element, load_keys, row_start, top_k, top_p
 from qrita.kernels.select import EMITTED, SELECTED, WANT_LIST, WANT_OUTPUT, kept_by, store_cut
 from qrita.kernels.truncate import total_of
 
@@ -55,24 +54,22 @@ def settle_kernel(
     survivors, heads, row_masses, cuts, masses, listing, rows: tl.int64, vocab, splits, slots, wants,
     FORMAT: tl.constexpr, ALIGNED: tl.constexpr, SLOTS: tl.constexpr, SPLITS: tl.constexpr,
 ):  # fmt: skip
-    """One program a row: settles those that have survivors [rows, 2, SLOTS], indices and keys, as their heads say.
+    """One program a row: settles those that have survivors [rows, SLOTS] of index, as their heads say.
 
     What is still MISSED afterwards was before.
     """
     row = tl.program_id(0).to(tl.int64)
     slot = tl.arange(0, SLOTS)
     head = tl.load(heads + row)
-    survivors = row_start(survivors, row, 2 * SLOTS, True)
-    indices = tl.load(survivors + slot)  # all of them: a mask would wait for the head
-    keys = tl.load(survivors + SLOTS + slot)
+    listed = tl.load(row_start(survivors, row, SLOTS, True) + slot)  # all of them: a mask would wait for the head
     if head != NOT_HELD:
         k = top_k(k_words, k_stride, k_kind, k_scalar, row, vocab)
         p = top_p(p_words, p_halves, p_stride, p_kind, p_scalar, row)
-        held = slot < head >> 1
-        index = tl.where(held, indices, vocab)
-        keys = tl.where(held, keys, INELIGIBLE)
+        base = row_start(logits, row, row_stride, ALIGNED)
+        index = tl.where(slot < head >> 1, listed, vocab)
+        keys = load_keys(base, index, column_stride, vocab, FORMAT, ALIGNED)
         settle(
-            row_start(logits, row, row_stride, ALIGNED), column_stride,
+            base, column_stride,
             row_start(out, row, out_row_stride, ALIGNED), out_column_stride, keys, index, k, p,
             total_of(row_masses, row, splits, SPLITS), (head & 1) != 0, cuts, masses, listing, rows, row, slots, wants,
             ALIGNED,

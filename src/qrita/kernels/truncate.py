@@ -66,6 +66,7 @@ def group_maxima_kernel(
     split = tl.program_id(0) % splits
     base = row_start(logits, row, row_stride, ALIGNED)
     target = row_start(out, row, out_row_stride, ALIGNED)
+    maxima = row_start(maxima, row, groups.to(tl.int64), True)
     within = tl.arange(0, TILE // GROUP)[:, None] * GROUP + tl.arange(0, GROUP)[None, :]
     first, end = tiles_of(split, splits, vocab, TILE)
     peaks_seen = tl.full([TILE // GROUP], INELIGIBLE, tl.int32)
@@ -80,15 +81,15 @@ def group_maxima_kernel(
         offsets = tile * TILE + within
         inside = offsets < bound(vocab, ALIGNED)
         raw = tl.load(element(base, offsets, column_stride, ALIGNED), mask=inside, other=-1)
-        ranks = ranks_of(raw, FORMAT)
-        greatest = keys_of_ranks(tl.max(ranks, 1))
-        group = tile * (TILE // GROUP) + tl.arange(0, TILE // GROUP)
-        tl.store(maxima + row * groups + group, greatest, mask=group < groups)
-        peaks_seen = tl.maximum(peaks_seen, greatest)
         if blanks:
             blank(target, offsets, out_column_stride, inside, raw, fill, FORMAT, ALIGNED)
+        ranks = ranks_of(raw, FORMAT)
+        greatest = tl.max(ranks, 1)
+        group = tile * (TILE // GROUP) + tl.arange(0, TILE // GROUP)
+        tl.store(maxima + group, keys_of_ranks(greatest), mask=group < bound(groups, True))
+        peaks_seen = tl.maximum(peaks_seen, greatest)
         if probed:
             amounts = added(amounts, values_of(raw, FORMAT), ranks, under, top_value, k, TILE)
-    tl.store(peaks + row * splits + split, tl.max(peaks_seen, 0))
+    tl.store(peaks + row * splits + split, keys_of_ranks(tl.max(peaks_seen, 0)))
     if probed:
         store_tallies(tallies, row * splits + split, amounts)
