@@ -79,7 +79,7 @@ def draw(book: Book, folder: Path) -> list[Path]:
             figure, (left, right) = plt.subplots(1, 2, figsize=(11.0, 4.2), layout="constrained")
             _panel(left, some, "microseconds a call")
             _panel(right, shares[job], "times a copy of the logits")
-            left.legend(fontsize=7)
+            figure.legend(*left.get_legend_handles_labels(), loc="outside lower center", ncols=6, fontsize=7)
             figure.suptitle(f"{job.vocab:,} tokens, {job.dtype}, {job.family} rows, {job.asked}: {book.here.card}")
             for suffix, metadata in (("svg", {"Date": None}), ("png", {"Software": None})):
                 files.append(folder / f"{slug(job)}.{suffix}")
