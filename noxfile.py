@@ -49,6 +49,12 @@ def docs(session: nox.Session) -> None:
 
 
 @nox.session(venv_backend="none")
+def budgets(session: nox.Session) -> None:
+    """Write what each compiled kernel may take of a GPU (tests/compile/budgets.json) anew, and show the difference."""
+    _tox(session, "compile", "--write-budgets")
+
+
+@nox.session(venv_backend="none")
 def bench(session: nox.Session) -> None:
     """Measure the kernels on this GPU, with the torch of this Python: what has a target, or what follows --."""
     session.run(
@@ -87,5 +93,5 @@ def release(session: nox.Session) -> None:
     session.run("python", "-m", "zipfile", "-l", next(file for file in built if file.endswith(".whl")))
 
 
-def _tox(session: nox.Session, environment: str) -> None:
-    session.run(sys.executable, "ci/tox", "-e", environment, "--", *session.posargs)
+def _tox(session: nox.Session, environment: str, *arguments: str) -> None:
+    session.run(sys.executable, "ci/tox", "-e", environment, "--", *arguments, *session.posargs)

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import occupancy
 from launches import Architecture
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -31,16 +32,18 @@ def wanted(environ: Mapping[str, str]) -> list[Architecture]:
     """Those of the environment `compile`, or of the one target of it that QRITA_TARGET promises.
 
     Raises:
-        ValueError: QRITA_TARGET names another target, or an architecture's shared memory is not known here.
+        ValueError: QRITA_TARGET names another target, or what an architecture has is not known here.
     """
     targets = {n: t for n, t in _matrix().targets.items() if t.environment == "compile"}
     if promised := environ.get("QRITA_TARGET"):
         if promised not in targets:
             raise ValueError(f"QRITA_TARGET={promised}: expected one of {', '.join(targets)}, or unset it for all")
         targets = {promised: targets[promised]}
-    unknown = [t.architecture for t in targets.values() if t.architecture not in SHARED]
-    if unknown:
-        raise ValueError(f"the shared memory of {unknown[0]} is not known: add it to tests/compile/architectures.py")
+    for name in (target.architecture for target in targets.values()):
+        if name not in SHARED:
+            raise ValueError(f"the shared memory of {name} is not known: add it to tests/compile/architectures.py")
+        if name not in occupancy.LIMITS:
+            raise ValueError(f"what programs share on {name} is not known: add it to tests/compile/occupancy.py")
     return [Architecture(t.architecture, t.wave, SHARED[t.architecture]) for t in targets.values()]
 
 

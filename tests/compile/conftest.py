@@ -11,11 +11,14 @@ import pytest
 
 pytest.importorskip("triton")  # INTERIM, until tests/conftest.py leaves this directory out where there is no Triton
 import architectures
+import budget_file
 import compile_report
+from budgets import Targets
 from compiling import Compiler
 
 try:
     architectures.wanted(os.environ)  # before a test module is imported: its decorators ask again
+    budget_file.load()  # before anything is compiled
 except ValueError as error:
     raise pytest.UsageError(str(error)) from None
 
@@ -27,12 +30,19 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         metavar="FILE",
         help="write what every compiled kernel needs (registers, spills, memory) to this file, as JSON",
     )
+    parser.addoption(
+        "--write-budgets",
+        action="store_true",
+        help="write tests/compile/budgets.json anew and show the difference; only what no budget allows still fails",
+    )
 
 
 def pytest_configure(config: pytest.Config) -> None:
     if not hasattr(config, "workerinput"):  # of xdist's processes the one that sees every result
         file = config.getoption("--compile-report", default=None)
-        config.pluginmanager.register(compile_report.Report(file), "qrita-compile-report")
+        writes = config.getoption("--write-budgets", default=False)
+        report = compile_report.Report(file, budget_file.FILE, writes)
+        config.pluginmanager.register(report, "qrita-compile-report")
 
 
 @pytest.fixture(scope="session")
@@ -41,3 +51,11 @@ def compiler() -> Iterator[Compiler]:
         compiler = Compiler(Path(folder))
         yield compiler
         compiler.close()
+
+
+@pytest.fixture(scope="session")
+def budgets(pytestconfig: pytest.Config) -> Targets | None:
+    """Those of this Triton; None while they are written anew, and with a Triton that has none, which fails a test."""
+    if pytestconfig.getoption("--write-budgets"):
+        return None
+    return budget_file.load().get(compile_report.triton_version())

@@ -4,15 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+import budgets
+from budgets import Figures
 from compiling import Compiled, Failed
 from launches import Variant
 
 from qrita.device import MAX_THREADS
 
 
-def complaints(variant: Variant, outcome: Compiled | Failed) -> list[str]:
-    """Every reason why a launch of the variant would fail, or answer with other bits; none is how it should be."""
-    return [f"{variant.name} on {variant.architecture.name}: {sentence}" for sentence in _wrong(variant, outcome)]
+def complaints(variant: Variant, outcome: Compiled | Failed, budget: Figures | None = None) -> list[str]:
+    """Every reason why a launch of the variant would fail, answer with other bits, or take more than it may of a GPU.
+
+    Without a budget, the last of them is what it keeps in memory for want of registers.
+    """
+    name, target = variant.name, variant.architecture.name
+    wrong = [f"{name} on {target}: {sentence}" for sentence in _wrong(variant, outcome)]
+    if isinstance(outcome, Failed):
+        return wrong
+    found = budgets.figures(variant, outcome.needs)
+    return wrong + budgets.sentences(budgets.moves(variant.kernel, name, target, budget, found))
 
 
 def _wrong(variant: Variant, outcome: Compiled | Failed) -> Iterator[str]:

@@ -83,18 +83,28 @@ class Variant:
         return self.warps * self.architecture.wave
 
 
+SCATTERED = (":probe_kernel", ":settle_kernel", ":list_kernel")
+"""The kernels that load tokens one by one, wherever they are: of 16-bit logits as many at a time as of fp32."""
+
+
+def compiled(architecture: Architecture) -> list[Variant]:
+    """What the tests compile for an architecture: every kernel, form and plan, few of them twice."""
+    return [*reachable(architecture), *unreached(architecture)]
+
+
 def reachable(architecture: Architecture) -> list[Variant]:
     """The variants that calls on such a GPU can come to: what `qrita.warmup` compiles, but for near doubles.
 
     With every plan that the plan table can reach, and in fp32, all of them, aligned and general. Those of bf16 and fp16
-    differ in how a logit is loaded, copied and made a key, and in nothing that comes after: of bf16 each kernel is here
-    once, aligned, under the plan with the most tokens in registers; of fp16, which differs from bf16 in one conversion,
-    the kernel that loads, converts and writes.
+    differ in how a logit is loaded, copied and made a key, and in nothing that comes after: of bf16 each kernel that
+    loads neighbours together is here once, aligned, under the plan with the most tokens in registers; of fp16, which
+    differs from bf16 in one conversion, the kernel that loads, converts and writes.
     """
     variants = launched(architecture, chosen_plans(architecture), DTYPES)
     aligned = [variant for variant in variants if variant.names["ALIGNED"]]
-    bf16 = {variant.kernel: variant for variant in aligned if variant.names["FORMAT"] == "bf16"}  # the last plan's
-    fp16 = {variant.kernel: variant for variant in aligned if variant.names["FORMAT"] == "fp16"}
+    together = [variant for variant in aligned if not variant.kernel.endswith(SCATTERED)]
+    bf16 = {variant.kernel: variant for variant in together if variant.names["FORMAT"] == "bf16"}  # the last plan's
+    fp16 = {variant.kernel: variant for variant in together if variant.names["FORMAT"] == "fp16"}
     converting = next(kernel for kernel in fp16 if kernel.endswith(":group_maxima_kernel"))
     return [*(v for v in variants if v.names["FORMAT"] == "fp32"), *bf16.values(), fp16[converting]]
 

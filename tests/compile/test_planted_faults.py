@@ -7,10 +7,12 @@ from dataclasses import replace
 from typing import Any
 
 import architectures
+import budgets
 import compile_report
 import launches
 import pytest
 import torch
+from budgets import Figures, Move
 from compiling import Compiled, Compiler, Failed
 from judging import complaints
 from launches import Architecture, Variant
@@ -18,8 +20,9 @@ from machine_code import Additions, Needs
 from planted_kernels import wrong_kernel
 
 WANTED = architectures.wanted(os.environ)
-SM_89, SM_90, GFX950 = (
-    Architecture(n, w, architectures.SHARED[n]) for n, w in (("sm_89", 32), ("sm_90", 32), ("gfx950", 64))
+SM_89, SM_90, GFX950, GFX1100 = (
+    Architecture(name, wave, architectures.SHARED[name])
+    for name, wave in (("sm_89", 32), ("sm_90", 32), ("gfx950", 64), ("gfx1100", 32))
 )
 FINE = Compiled(Needs(32, 0, 0, 0, 0, 1024), Additions(96, 96, 0, 0), 1.0)
 
@@ -43,7 +46,7 @@ def test_fusion_in_one_launch(architecture: Architecture, compiler: Compiler) ->
 
 def test_a_tile_too_large_for_shared_memory(compiler: Compiler) -> None:
     variant = variant_of("sigma", SM_89, torch.bfloat16, truncation="sigma", tile=32768, warps=32)
-    (sentence,) = complaints(variant, compiler.compile(variant))
+    sentence = complaints(variant, compiler.compile(variant))[0]
     assert sentence.startswith(f"{variant.name} on sm_89: it wants 131072 bytes of shared memory, of 101376 ")
 
 
@@ -55,12 +58,35 @@ def test_more_threads_than_a_program_may_have() -> None:
     assert sentence.startswith(f"{there.name} on gfx950: 32 warps of 64 are 2048 threads, of 1024 ")
 
 
-def test_registers_that_do_not_suffice() -> None:
-    """Not refused yet: the table shows it."""
-    variant = variant_of("select_rows", SM_90)
-    spilled = replace(FINE, needs=replace(FINE.needs, scratch=416))
-    record = compile_report.record_of(variant, spilled, [])
-    assert compile_report.table([record]).splitlines()[1].split() == [variant.name, "416"]
+def taken(variant: Variant, compiler: Compiler) -> tuple[Compiled, Figures]:
+    """A variant that compiles, and what it takes."""
+    outcome = compiler.compile(variant)
+    assert isinstance(outcome, Compiled)
+    return outcome, budgets.figures(variant, outcome.needs)
+
+
+@pytest.mark.parametrize("architecture", [SM_90, GFX1100], ids=lambda architecture: architecture.name)
+def test_a_tile_doubled_until_it_spills(architecture: Architecture, compiler: Compiler) -> None:
+    """Beside the budget of the tile that is used: at first it takes more registers, at last there are not enough."""
+    usual, target = variant_of("group_maxima", architecture), architecture.name
+    fine, budget = taken(usual, compiler)
+    assert not complaints(usual, fine, budget)
+    for doublings in range(1, 5):
+        variant = variant_of("group_maxima", architecture, tile=usual.names["TILE"] << doublings)
+        outcome, found = taken(variant, compiler)
+        moved = {move.figure: move for move in budgets.moves(variant.kernel, variant.name, target, budget, found)}
+        assert moved["registers"].fails
+        if found.spills:
+            break
+    assert moved["spills"] == Move("group_maxima_kernel", variant.name, target, "spills", 0, found.spills, "over")
+    wrong = complaints(variant, outcome, budget)
+    assert {move.figure for move in moved.values() if move.fails} >= {"registers", "spills", "scratch", "occupancy"}
+    for figure, move in moved.items():
+        named = f"{variant.name} on {target}: {figure} of group_maxima_kernel: {move.found}, budget {move.budget}: "
+        assert any(sentence.startswith(named) for sentence in wrong) == move.fails
+    assert len(complaints(variant, outcome)) == 2  # spills and scratch, also before there is a budget for the new tile
+    table = compile_report.table([compile_report.record_of(variant, outcome, wrong)])
+    assert table.splitlines()[1].split() == [variant.name, str(found.scratch)]
 
 
 def test_a_hang(compiler: Compiler) -> None:
