@@ -94,6 +94,49 @@ def test_a_mismatch_of_a_subject_that_then_crashes() -> None:
         PROPERTIES["mask"].check(Subject("crashes", CrashesAndMasks()), build(WRONG))
 
 
+@dataclass(frozen=True)
+class DropsTheCut(TorchEngine):
+    """Its mask lacks the last kept token; its cut and its candidates are right."""
+
+    def mask(self, problem: Problem, mask_value: float, out: torch.Tensor) -> None:
+        TorchEngine().mask(problem, mask_value, out)
+        cuts = TorchEngine().cuts(problem)
+        out[torch.arange(problem.rows), cuts.index.long()] = mask_value
+
+
+@pytest.mark.parametrize("name", ["mask", "mask_value", "one_answer", "batch", "stride", "in_place"])
+def test_the_row_alone_is_not_called_right_where_its_mask_is_wrong(name: str) -> None:
+    case, fifth = build(WRONG), build(WRONG).answer.cut
+    with pytest.raises(Mismatch) as raised:
+        PROPERTIES[name].check(Subject("drops", DropsTheCut()), case)
+    (line,) = (line for line in str(raised.value).splitlines() if line.startswith("token: "))
+    assert line.startswith(f"token:   alone, the row has the right cut and a wrong mask: token {fifth.index} (logit ")
+    assert "got 0xff80" in line
+
+
+def test_the_row_alone_is_right_where_both_are() -> None:
+    with pytest.raises(Mismatch, match="token:   none: alone, the row has the right cut and the right mask"):
+        Property("never", "none", lambda subject, case: "nothing").check(subjects.named("torch"), build(WRONG))
+
+
+def test_the_row_alone_whose_mask_cannot_be_asked_for() -> None:
+    class CannotMask(TorchEngine):
+        def mask(self, problem: Problem, mask_value: float, out: torch.Tensor) -> None:
+            raise RuntimeError("out of registers")
+
+    with pytest.raises(Mismatch, match="its mask raised RuntimeError: out of registers"):
+        Property("never", "none", lambda subject, case: "nothing").check(Subject("x", CannotMask()), build(WRONG))
+
+
+def test_of_two_answers_neither_is_called_the_right_one() -> None:
+    """The oracle is not asked by one_answer: here it is the mask that is wrong."""
+    with pytest.raises(Mismatch) as raised:
+        PROPERTIES["one_answer"].check(Subject("drops", DropsTheCut()), build(WRONG))
+    found = str(raised.value).splitlines()[2]
+    assert found.endswith(" is kept by the candidates and not by the mask; 1 token differs")
+    assert "expected" not in found
+
+
 def test_unknown_engine() -> None:
     with pytest.raises(ValueError, match="engine='tropic': expected"):
         subjects.named("tropic")

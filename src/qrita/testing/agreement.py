@@ -98,6 +98,6 @@ def one_answer(subject: Subject, case: Case) -> str | None:
     by_listing[listed[listed >= 0]] = True
     by_cut = differences.kept_of_cut(case, differences.cut(subject.cuts(case.logits.clone(), case.k, case.p)))
     return differences.first(
-        within("mask (expected) and candidates (got)", differences.kept_difference(case, by_mask, by_listing)),
-        within("mask (expected) and cut (got)", differences.kept_difference(case, by_mask, by_cut)),
+        differences.disagreement(case, ("mask", "candidates"), by_mask, by_listing),
+        differences.disagreement(case, ("mask", "cut"), by_mask, by_cut),
     )

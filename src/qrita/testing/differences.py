@@ -64,6 +64,17 @@ def kept_difference(case: Case, expected: NDArray[np.bool_], got: NDArray[np.boo
     return f"{token(case, first)} {verdict}; {len(differing)} tokens differ"
 
 
+def disagreement(case: Case, names: tuple[str, str], one: NDArray[np.bool_], other: NDArray[np.bool_]) -> str | None:
+    """The first token that one form of an answer has and another has not. Neither is the right one, so far as known."""
+    differing = np.flatnonzero(one != other)
+    if not len(differing):
+        return None
+    first = int(differing[0])
+    has, lacks = names if one[first] else names[::-1]
+    tokens = "1 token differs" if len(differing) == 1 else f"{len(differing)} tokens differ"
+    return f"{token(case, first)} is kept by the {has} and not by the {lacks}; {tokens}"
+
+
 def pattern_difference(case: Case, expected: Raw, got: Raw) -> str | None:
     """The first token at which two rows of patterns differ; `case` is the row they were made from."""
     if expected.shape != got.shape or expected.dtype != got.dtype:

@@ -58,14 +58,25 @@ def _message(tried: Property, subject: Subject, case: Case, found: str) -> str:
 
 
 def _subject_cut(subject: Subject, case: Case) -> str:
-    """The subject's cut of the row alone, and the first token on which it and the oracle differ."""
+    """The subject's cut of the row alone, and the first token that it or the mask of the row alone has wrong."""
     try:
         cut = differences.cut(subject.cuts(case.logits.clone(), case.k, case.p))
     except Exception as error:  # the property has failed already: say what can be said
         return f"raised {type(error).__name__}: {error}"
     kept = reference.kept(case.answer)
     first = differences.kept_difference(case, kept, differences.kept_of_cut(case, cut))
-    return f"{differences.shown(cut)}\ntoken:   {first or 'none: alone, the row has the right set'}"
+    return f"{differences.shown(cut)}\ntoken:   {first or _first_of_mask(subject, case)}"
+
+
+def _first_of_mask(subject: Subject, case: Case) -> str:
+    """What a right cut leaves to be said: the mask is computed by code of its own, and may be wrong all the same."""
+    try:
+        found = agreement.mask(subject, case)
+    except Exception as error:
+        return f"alone, the row has the right cut; its mask raised {type(error).__name__}: {error}"
+    if found is not None:
+        return f"alone, the row has the right cut and a wrong mask: {found}"
+    return "none: alone, the row has the right cut and the right mask"
 
 
 PROPERTIES: dict[str, Property] = {

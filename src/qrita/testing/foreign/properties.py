@@ -128,7 +128,7 @@ def one_answer(subject: Implementation, case: Case) -> str | None:
         raise NotPromised("mask and candidates may choose differently among equal logits")
     by_mask = subject.kept(subject.put(case.logits[None]), case.k, case.p)[0]
     by_listing = replace(subject, mask=None, mask_in_place=None).kept(subject.put(case.logits[None]), case.k, case.p)[0]
-    return within("mask (expected) and candidates (got)", differences.kept_difference(case, by_mask, by_listing))
+    return differences.disagreement(case, ("mask", "candidates"), by_mask, by_listing)
 
 
 def _answer(subject: Implementation, case: Case) -> str | None:
