@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 import time
 from pathlib import Path
 
@@ -10,7 +11,7 @@ import planted_lanes
 import planted_suite as suite
 import pytest
 
-from qrita.report import junit, lanes, plugin, record
+from qrita.report import commands, junit, lanes, plugin, record
 from qrita.report.record import Record, id_of
 from qrita.testing.recipes import Recipe
 
@@ -60,7 +61,7 @@ def test_a_record_of_the_shrunk_case(lane: Path) -> None:
     assert (found.property, found.test) == ("cut", planted_lanes.PROPERTIES.format("cut"))
     assert found.case is not None
     assert (found.case["vocab"], found.case["k"]) == (2, 1)
-    assert found.commands.lane.startswith("ci/tox --installed cuda-h200 -- -k 'test_recorded and cut' '--recorded={")
+    assert found.commands.lane.startswith("ci/tox --installed cuda-h200 -- --property=cut '--recorded={")
 
 
 def test_the_same_case_elsewhere(lane: Path, tmp_path: Path) -> None:
@@ -74,6 +75,24 @@ def test_the_same_case_elsewhere(lane: Path, tmp_path: Path) -> None:
     here, *others = sorted(test.id.partition("[")[2] for test in junit.read(results))
     assert f"{id_of(found)}]" in (here, *others)
     assert others[-1].startswith("mask_value-")
+
+
+def test_a_command_tries_one_property_alone(tmp_path: Path) -> None:
+    """Also where its name is the start of another's, as with mask and mask_value."""
+    words = shlex.split(commands.commands("mask", json.loads(CASE), "", "torch", None).lane)[3:]
+    results = tmp_path / "results-1.xml"
+    done = suite.run(tmp_path / "suite", WRONG, *words, f"--junit-xml={results}")
+    assert "1 failed" in done.stdout, done.stdout + done.stderr
+    (tried,) = junit.read(results)
+    assert tried.id.partition("[")[2] == f"{record.identifier('mask', json.loads(CASE))}]"
+
+
+def test_a_property_that_is_not_there(tmp_path: Path) -> None:
+    done = suite.run(tmp_path, RIGHT, "--property=msk", f"--recorded={CASE}")
+    assert (done.returncode, "Traceback" in done.stderr) == (4, False)
+    assert "--property: 'msk': expected one of cut, mask, mask_value, " in done.stderr
+    with pytest.raises(pytest.UsageError, match="--property: 'mask': it needs --recorded"):
+        plugin.of_properties({}, ["mask"])
 
 
 def test_workers_share_a_folder_that_a_variable_names(tmp_path: Path) -> None:

@@ -197,9 +197,9 @@ def test_commands_survive_the_shell() -> None:
     found = examined(Recipe("normal", 20, k=3, p=Aim(2, 1)), "cut").commands
     for command in (found.lane, found.cpu, found.container or "", found.other):
         words = shlex.split(command)
-        assert words[-3:-1] == ["-k", "test_recorded and cut"]
+        assert words[-2] == "--property=cut"
         assert json.loads(words[-1].removeprefix("--recorded="))["p"] == {"tokens": 2, "ulps": 1}
-    assert found.lane.startswith("ci/tox --target cuda-h200 -- -k 'test_recorded and cut' ")  # its own -k is left out
+    assert found.lane.startswith("ci/tox --target cuda-h200 -- --property=cut ")  # its own -k is left out
     assert (found.container or "").startswith("docker/run cuda-h200 --build -- ")
     assert found.other.startswith("ci/tox -e rocm -- ")
 

@@ -1,4 +1,5 @@
-"""Options of pytest: --records=DIR writes a record of every failure there, --recorded=WHERE tries recorded cases again.
+"""Options of pytest: --records=DIR writes a record of every failure there, --recorded=WHERE tries recorded cases again,
+and --property=NAME, beside it, tries that property alone.
 
 With "=", or pytest takes a folder that exists for one of tests. The variable QRITA_RECORDS is --records for those who
 cannot add an option.
@@ -8,7 +9,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from pathlib import Path
 
 import pytest
@@ -37,13 +38,20 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         default=[],
         help="try this again, and nothing else: a case as JSON, a record, or a folder of them; may be given repeatedly",
     )
+    group.addoption(
+        "--property",
+        metavar="NAME",
+        action="append",
+        default=[],
+        help="of what --recorded names, try this property alone: its whole name; may be given repeatedly",
+    )
 
 
 def pytest_configure(config: pytest.Config) -> None:
     chosen: Retries = {}
     for where in config.getoption("--recorded"):
         chosen |= retries(where)
-    config.stash[_RETRIES] = chosen
+    config.stash[_RETRIES] = of_properties(chosen, config.getoption("--property"))
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
@@ -79,6 +87,20 @@ def retries(where: str) -> Retries:
     except exits.UsageError as error:
         raise pytest.UsageError(f"--recorded: {error}") from None
     return {record.identifier(name, json.loads(case)): (name, case) for name in PROPERTIES}
+
+
+def of_properties(found: Retries, names: Sequence[str]) -> Retries:
+    """Those of some properties, by their whole names; all of them where none is named.
+
+    Raises:
+        UsageError: a property is named of which there is nothing.
+    """
+    there = dict.fromkeys(name for name, _ in found.values())
+    for name in names:
+        if name not in there:
+            expected = f"expected one of {', '.join(there)}" if there else "it needs --recorded"
+            raise pytest.UsageError(f"--property: {name!r}: {expected}")
+    return {known: retry for known, retry in found.items() if not names or retry[0] in names}
 
 
 def _files(path: Path) -> list[Path]:
