@@ -35,6 +35,7 @@ ELSEWHERE = {
     r"s_cmp_\w+_f32": "test_vector_special.py::test_scalar_float_comparisons_of_generation_12",
     r"v_bitop3_b(16|32)": "test_vector_special.py::test_three_operands_through_a_table",
     r"v_mbcnt_(lo|hi)_u32_b32": "test_vector_special.py::test_bits_of_a_mask_below_each_lane",
+    r"v_pk_\w+_[buif]16": "test_vector_special.py::test_two_halves_at_once",
     r"v_pk_(add|mul)_f32": "test_vector_special.py::test_two_floats_at_once",
     r"v_readfirstlane_b32": "test_lanes.py::test_the_first_lane_that_is_on",
     r"v_(read|write)lane_b32": "test_lanes.py::test_a_lane_by_number_whatever_exec_says",
@@ -60,6 +61,7 @@ ELSEWHERE = {
     r"s_(get|set)pc_b64": "test_control.py::test_a_far_jump",
     r"s_endpgm": "test_control.py::test_workgroups_of_a_grid",
     r"s_wait\w*|s_delay_alu|s_clause|s_nop|s_sendmsg": "test_emitted.py::test_waits_change_nothing",
+    r"s_set_inst_prefetch_distance": "test_emitted.py::test_waits_change_nothing",
     r"(buffer|global)_\w*inv": "test_emitted.py::test_waits_change_nothing",
 }
 """Instructions that are no entry of a table of definitions: a pattern, and the test of them."""
@@ -101,7 +103,7 @@ def test_an_instruction_that_is_not_simulated_would_be_found() -> None:
     ["s_waitcnt vmcnt(0) lgkmcnt(0)", "s_waitcnt_vscnt null, 0x0", "s_waitcnt_depctr 0xfffe", "s_wait_kmcnt 0x0",
      "s_wait_loadcnt_dscnt 0x0", "s_wait_alu depctr_sa_sdst(0)", "s_delay_alu instid0(VALU_DEP_1) | instskip(NEXT)",
      "s_clause 0x1", "s_nop 1", "s_sendmsg sendmsg(MSG_DEALLOC_VGPRS)", "buffer_gl0_inv", "buffer_inv sc1",
-     "global_inv scope:SCOPE_SE"],
+     "global_inv scope:SCOPE_SE", "s_set_inst_prefetch_distance 0x1"],
 )  # fmt: skip
 def test_waits_change_nothing(text: str) -> None:
     from bench import Bench

@@ -26,7 +26,7 @@ def test_the_whole_table(subject: Subject) -> None:
 
 def test_weights_of_distances_of_every_kind(subject: Subject) -> None:
     """All exponents, and as many between -30 and 0; -inf, zero, and the ends of the subnormals."""
-    from weight_kernels import weights_kernel
+    from weight_kernels import weights
 
     random = np.random.default_rng(5)
     patterns = random.integers(0x80000001, 0xFF800000, 20_000, dtype=np.uint32, endpoint=True)
@@ -35,7 +35,5 @@ def test_weights_of_distances_of_every_kind(subject: Subject) -> None:
     d = np.concatenate([patterns.view(np.float32), ends.view(np.float32), near])
     out = torch.full((len(d),), -1, dtype=torch.int64)
     with subject.engine.simulated():
-        weights_kernel[(-(-len(d) // 512),)](
-            torch.from_numpy(d), out, len(d), TILE=512, num_warps=2, enable_fp_fusion=False
-        )
+        weights[(-(-len(d) // 512),)](torch.from_numpy(d), out, len(d), TILE=512, num_warps=2, enable_fp_fusion=False)
     assert np.array_equal(out.numpy(), reference.weights(d))

@@ -9,7 +9,7 @@ from qrita.kernels.weight import weight
 
 
 @triton.jit
-def weights_kernel(d, out, n, TILE: tl.constexpr):
+def weights(d, out, n, TILE: tl.constexpr):
     """W(d) of float32 d <= 0."""
     i = tl.program_id(0) * TILE + tl.arange(0, TILE)
     tl.store(out + i, weight(tl.load(d + i, mask=i < n, other=0.0)), mask=i < n)
