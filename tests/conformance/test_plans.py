@@ -12,8 +12,8 @@ from qrita.testing.recipes import build, seeded
 from qrita.testing.subjects import Subject
 
 PLANS = (
-    "chosen", "groups", "sigma", "none", "no bracket", "small bracket", "narrow", "one program a row", "many programs a row",
-    "one program for all rows",
+    "chosen", "groups", "sigma", "none", "no bracket", "small bracket", "narrow", "one program a row",
+    "many programs a row", "one program for all rows",
 )  # fmt: skip
 
 

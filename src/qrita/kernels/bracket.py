@@ -181,8 +181,6 @@ def retally_kernel(
     wanted, low, middle, high = closer(
         low, middle, high, at_low, at_middle, at_high, total, goal_of(k, p, total), peak, top_value, k
     )
-    if share == 0:
-        store_pivots(new_probes, row, wanted, low, middle, high, probes)
     place = row * shares + share
     if wanted:
         base = row_start(logits, row, row_stride, ALIGNED)
@@ -200,6 +198,8 @@ def retally_kernel(
         tl.store(new_tallies + 1, tl.where(first_share, at_middle, 0.0))
         tl.store(new_tallies + 2, tl.where(first_share, at_high, 0.0))
         tl.store(new_tallies + 3, tl.where(first_share, total, 0.0))
+    if share == 0:
+        store_pivots(new_probes, row, wanted, low, middle, high, probes)
 
 
 @triton.jit
