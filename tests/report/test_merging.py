@@ -45,8 +45,8 @@ def test_all_passed(reports: Path, capsys: pytest.CaptureFixture[str]) -> None:
     lines = output.read_text(encoding="utf-8").splitlines()
     assert lines[0] == "## qrita: PASSED, 4 of 4 lanes passed"
     assert (
-        "| cuda-h200 | ✓ passed | hardware | NVIDIA H200 sm\\_90 | torch 2.11.0+cu130, triton 3.6.0, Python 3.12.3, "
-        "driver 580.159.04 | 2 | 0 | 0 | `ci/tox --installed cuda-h200` |"
+        "| cuda-h200 | ✓ passed | 2 | 0 | 0 | triton | hardware | NVIDIA H200 sm\\_90 | torch 2.11.0+cu130, "
+        "triton 3.6.0, Python 3.12.3, driver 580.159.04, commit 0123456789ab | `ci/tox --installed cuda-h200` |"
     ) in lines
     assert "| `cut` | ○ not run | ✓ passed | ✓ passed | ≈ interpreted |" in lines
 
@@ -56,8 +56,8 @@ def test_a_lane_that_is_missing_is_not_run(reports: Path, capsys: pytest.Capture
     expected = jobs(reports, "cpu", "rocm-mi355x")
     assert main(["report", "merge", str(reports), "--expected", expected, "-o", str(output)]) == 1
     text = output.read_text(encoding="utf-8")
-    assert "FAILED, 4 of 5 lanes passed" in text
-    assert "| rocm-mi355x | **○ not run** |  |  |  | 0 | 0 | 0 |  |" in text
+    assert "FAILED, 5 lanes: 4 passed, 1 did not run" in text
+    assert "| rocm-mi355x | ○ not run | 0 | 0 | 0 |  |  |  |  |  |" in text
     assert "- **rocm-mi355x** not run: it was expected, and no report of it is there" in text
     assert "rocm-mi355x not run: it was expected" in capsys.readouterr().err
 
@@ -182,7 +182,7 @@ def test_text_of_others_stays_text(tmp_path: Path) -> None:
     text = markdown.summary(merge([tmp_path]))
     rows = [line for line in text.splitlines() if line.startswith("| cpu")]
     assert len(rows) == 1
-    assert rows[0].replace("\\|", "").count("|") == 10
+    assert rows[0].replace("\\|", "").count("|") == 11
     outside = text.split("````````")[0]
     assert "\n# heading" not in text
     assert "\\<script\\>" in outside

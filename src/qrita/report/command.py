@@ -10,7 +10,7 @@ import argparse
 import sys
 from pathlib import Path
 
-from qrita.report import markdown, suites
+from qrita.report import markdown, suites, verdict
 from qrita.report.merging import Merged, merge
 
 HELP = "merge what lanes report into a Markdown summary, an HTML page, or JUnit XML"
@@ -72,8 +72,8 @@ def run(args: argparse.Namespace) -> int:
         print(f"{args.parser.prog}: {problem}", file=sys.stderr)
     for lane in merged.lanes:
         if not lane.state.good:
-            print(f"{args.parser.prog}: {lane.name} {lane.state.word}: {lane.reason}", file=sys.stderr)
-    print(markdown.headline(merged).removeprefix("## "))
+            print(f"{args.parser.prog}: {lane.name} {lane.state.word}: {verdict.reason(lane)}", file=sys.stderr)
+    print(verdict.headline(merged))
     return PASSED if merged.good else FAILED
 
 

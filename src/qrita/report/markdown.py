@@ -5,31 +5,41 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
-from qrita.report import matrix
+from qrita.report import matrix, runs, verdict
 from qrita.report.lanes import Identity
 from qrita.report.matrix import Cell
 from qrita.report.merging import Merged
-from qrita.report.states import FAILED, STATES, State
+from qrita.report.states import FAILED, NOT_RUN, REFUSED, STATES, State
 
 FAILURES, LINES, WIDTH, REASON = 20, 12, 240, 1000
 """How many failed tests are shown, how many lines of what length of the message of each, how much of a reason."""
 
-_HEADINGS = ("lane", "result", "evidence", "card", "versions", "passed", "failed", "not run", "run it again")
+_HEADINGS = ("lane", "result", "passed", "failed", "not run", "tested", "evidence", "card", "versions", "run it again")
 
 
 def summary(merged: Merged) -> str:
     """The whole text."""
-    parts = (headline(merged), "", *_lanes(merged), *_reasons(merged), *_problems(merged), *_failures(merged))
+    parts = (
+        headline(merged),
+        "",
+        *_notes(merged),
+        *_lanes(merged),
+        *_reasons(merged),
+        *_problems(merged),
+        *_failures(merged),
+    )
     return "\n".join((*parts, *_matrix(merged))).rstrip() + "\n"
 
 
 def headline(merged: Merged) -> str:
     """The verdict in one line."""
-    passed = sum(lane.state.good for lane in merged.lanes)
-    verdict = "PASSED" if merged.good else "FAILED"
-    if not merged.lanes:
-        return f"## qrita: {verdict}, no lane has reported"
-    return f"## qrita: {verdict}, {passed} of {counted(len(merged.lanes), 'lane')} passed"
+    return f"## {verdict.headline(merged)}"
+
+
+def _notes(merged: Merged) -> Iterator[str]:
+    """What has to be known first."""
+    notes = [f"- {plain(note)}." for note in verdict.notes(merged)]
+    yield from (*notes, "") if notes else ()
 
 
 def _lanes(merged: Merged) -> Iterator[str]:
@@ -38,7 +48,9 @@ def _lanes(merged: Merged) -> Iterator[str]:
         yield _row("---" for _ in _HEADINGS)
     for lane in merged.lanes:
         counts = (f"{lane.count('passed'):,}", f"{lane.count('failed'):,}", f"{lane.count('not run'):,}")
-        yield _row((plain(lane.name), _state(lane.state), *_identity(lane.identity), *counts, _command(lane.identity)))
+        state = _state(lane.state) + (" (partial run)" if runs.selection(lane) else "")
+        said = (plain(runs.implementation(lane)), *_identity(lane.identity), _command(lane.identity))
+        yield _row((plain(lane.name), state, *counts, *said))
     yield ""
 
 
@@ -52,7 +64,13 @@ def _identity(identity: Identity | None) -> tuple[str, str, str]:
 
 def versions(identity: Identity) -> str:
     """What decides how a lane computes, in a few words."""
-    named = {"torch": identity.torch, "": identity.triton, "Python": identity.python, "driver": identity.driver}
+    named = {
+        "torch": identity.torch,
+        "": identity.triton,
+        "Python": identity.python,
+        "driver": identity.driver,
+        "commit": identity.commit and verdict.short(identity.commit),
+    }
     return ", ".join(f"{name} {version}".strip() for name, version in named.items() if version)
 
 
@@ -64,7 +82,7 @@ def _reasons(merged: Merged) -> Iterator[str]:
     """Why lanes have not passed, one line each."""
     for lane in merged.lanes:
         if not lane.state.good:
-            yield f"- **{plain(lane.name)}** {lane.state.word}: {plain(lane.reason[:REASON])}"
+            yield f"- **{plain(lane.name)}** {lane.state.word}: {plain(verdict.reason(lane)[:REASON])}"
     yield ""
 
 
@@ -127,7 +145,7 @@ def _cell(cell: Cell) -> str:
 
 def _state(state: State) -> str:
     word = f"{state.mark} {state.word}"
-    return word if state.good else f"**{word}**"
+    return word if state.good or state in (REFUSED, NOT_RUN) else f"**{word}**"
 
 
 def _row(cells: Iterable[str]) -> str:
