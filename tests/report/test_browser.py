@@ -6,6 +6,7 @@ QRITA_SCREENSHOTS names a folder to leave pictures of the page in, for people to
 from __future__ import annotations
 
 import base64
+import dataclasses
 import os
 import shutil
 from collections.abc import Iterator
@@ -139,6 +140,28 @@ def test_text_is_large_enough_on_a_phone(browser: Any, file: Path) -> None:
     assert min(drawn) >= 9
 
 
+def test_on_a_phone_results_and_counts_come_first(browser: Any, file: Path) -> None:
+    """Without scrolling sideways the lane table shows what came of a lane, and how many tests passed and failed."""
+    show(browser, file, PHONE)
+    heads = browser.find_elements("css selector", "table.lanes thead th")
+    assert [head.text for head in heads[:4]] == ["Lane", "Result", "Passed", "Failed"]
+    assert heads[3].rect["x"] + heads[3].rect["width"] <= PHONE[0]
+
+
+def test_on_a_phone_messages_wrap_and_options_do_not(browser: Any, file: Path) -> None:
+    show(browser, file, PHONE)
+    browser.execute_script("document.querySelectorAll('details').forEach(folded => { folded.open = true; })")
+    wide, broken, options = browser.execute_script(
+        """
+        const wide = [...document.querySelectorAll('pre.message')].filter(pre => pre.scrollWidth > pre.clientWidth);
+        const options = [...document.querySelectorAll('.command .whole')];
+        return [wide.length, options.filter(option => option.getClientRects().length > 1).length, options.length];
+        """
+    )
+    assert (wide, broken) == (0, 0)
+    assert options > 0
+
+
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_contrast(browser: Any, file: Path, scheme: str) -> None:
     """Every text stands out from its background, 4.5 to 1 or more (WCAG AA)."""
@@ -246,6 +269,21 @@ def test_a_link_into_what_is_folded_unfolds_it(browser: Any, file: Path) -> None
         if folded.get_attribute("open"):
             break
     assert folded.get_attribute("open")
+
+
+def test_a_failure_folded_into_that_of_a_more_basic_property_is_reached_by_its_id(browser: Any, tmp_path: Path) -> None:
+    found = planted.record("wrong set")
+    lane = lanes.lane(tmp_path / "cpu", outcome="failed", reason="pytest ended with status 1")
+    others = [dataclasses.replace(found, property=name) for name in ("batch", "mask_value")]
+    for each in (found, *others):
+        record.write(each, lane / "records")
+    written = tmp_path / "report.html"
+    written.write_text(page(merge([tmp_path])), encoding="utf-8")
+    for each in others:
+        show(browser, written, hash_=f"#{record.id_of(each)}")
+        unfolded = browser.find_elements("css selector", "details.same[open]")
+        assert [folded.get_attribute("id") for folded in unfolded] == [record.id_of(each)]
+    assert len(browser.find_elements("css selector", "article details.same")) == len(others)
 
 
 def test_without_scripts_everything_is_there(browser: Any, file: Path) -> None:

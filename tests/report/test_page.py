@@ -15,13 +15,14 @@ import planted_lanes as lanes
 import pytest
 
 from qrita.cli import main
-from qrita.report import record
+from qrita.report import elsewhere, order, record, runs, verdict
 from qrita.report.merging import Merged, merge
 from qrita.report.page import page
 from qrita.report.picture import BAR, picture
-from qrita.report.record import Record
+from qrita.report.record import Form, Record, Reruns
 from qrita.report.states import STATES
 from qrita.report.view import view
+from qrita.testing.properties import PROPERTIES
 
 KINDS = [*planted.CASES, "hang"]
 
@@ -115,7 +116,7 @@ def test_the_same_case_on_other_lanes(merged: Merged) -> None:
     assert said == {
         "broken": ("unreadable", "nothing is known"),
         "compile": ("not run", "this case was not tried; others of cut: compiled only"),
-        "cpu": ("passed", "the same case, tried again"),
+        "cpu": ("passed", "the same case, tried again; that is torch, and says nothing of triton"),
         "cuda-h100": ("refused", "nothing is known"),
         "cuda-h200": ("failed", "the same case fails"),
         "interpreter": ("interpreted", "the same case, tried again"),
@@ -216,6 +217,171 @@ def test_without_jinja2_it_says_so(tmp_path: Path) -> None:
     assert (tmp_path / "s.md").is_file()
 
 
+# --- several failures of one fault --------------------------------------------------------------------------------
+
+
+def of(name: str, form: str = "mask", row: str = "") -> Record:
+    """A record of a property, one of whose forms is wrong where the row is answered alone."""
+    found = planted.record("wrong set")
+    forms = tuple(Form(known.name, "wrong" if known.name == form else "right") for known in found.forms)
+    built = dataclasses.replace(found.row, digest=row or found.row.digest)
+    test = lanes.PROPERTIES.format(name)
+    case = {**(found.case or {}), "seed": 7} if row else found.case
+    return dataclasses.replace(found, property=name, test=test, forms=forms, row=built, case=case)
+
+
+def written(directory: Path, *records: Record, **said: object) -> Merged:
+    failing = [(found.test, lanes.failure("it fails")) for found in records]
+    lane = lanes.lane(directory / "cpu", failing, outcome="failed", reason="pytest ended with status 1", **said)
+    for found in records:
+        record.write(found, lane / "records")
+    return merge([directory])
+
+
+def test_one_fault_is_one_card(tmp_path: Path) -> None:
+    merged = written(tmp_path, *(of(name) for name in ("batch", "mask_value", "mask", "threads")))
+    (fault,) = view(merged).faults
+    assert [fault.first.record.property, *(other.record.property for other in fault.others)] == [
+        "mask",
+        "mask_value",
+        "batch",
+        "threads",
+    ]
+    assert fault.words == "cut and candidates are right, the mask is not"
+    elements = Elements(page(merged))
+    assert [attributes["id"] for attributes in elements.of("article")] == [fault.first.id]
+    folded = [attributes for attributes in elements.of("details") if attributes.get("class") == "same"]
+    assert [attributes["id"] for attributes in folded] == [other.id for other in fault.others]
+    assert all("open" not in attributes for attributes in folded)
+    links = {attributes["href"][1:] for attributes in elements.of("a") if "aria-label" in attributes}
+    assert links == {fault.first.id, *(other.id for other in fault.others)}
+    said = "All 4 recorded failures: where the row is answered alone, cut and candidates are right, the mask is not."
+    assert said in page(merged)
+
+
+def test_other_rows_and_other_verdicts_are_other_faults(tmp_path: Path) -> None:
+    """So are rows that are answered rightly alone: that joins nothing."""
+    records = of("mask"), of("out", row="another"), of("cut", "cut"), of("batch", ""), of("threads", "")
+    faults = view(written(tmp_path, *records)).faults
+    assert [fault.first.record.property for fault in faults] == ["cut", "mask", "batch", "out", "threads"]
+    assert not any(fault.others for fault in faults)
+
+
+def test_properties_are_in_the_order_in_which_they_are_declared() -> None:
+    assert list(PROPERTIES) == list(order.PROPERTIES)
+    assert sorted(["zebra", "mask_value", "threads", "mask", "ant"], key=order.place) == [
+        "mask",
+        "mask_value",
+        "threads",
+        "ant",
+        "zebra",
+    ]
+
+
+def test_the_row_of_the_picture_is_named_where_the_difference_is_in_another() -> None:
+    found = of("stride")
+    mine = json.dumps(found.case)
+    other = json.dumps({**(found.case or {}), "seed": 99, "planted": [[0, "0x7f800000"]]})
+    for text, says in (
+        (
+            f"contiguous: mask: row 0 of 3 ({other}): token 0 (logit 1)",
+            "another row that was asked for with it: row 0 of 3, counted from 0.",
+        ),
+        (f"contiguous: mask: row 2 of 3 ({mine}): token 0 (logit 1)", ""),
+        ("contiguous: mask: row 2 of 3 (four logits): token 0", ""),
+        ("row 2 of 3 ({): token 0", ""),
+        ("token 0 (logit 1)", ""),
+    ):
+        words = elsewhere.words(dataclasses.replace(found, found=text))
+        assert words.endswith(says), text
+        assert bool(words) == bool(says), text
+
+
+@pytest.mark.parametrize(
+    ("reruns", "says"),
+    [
+        (Reruns(5, 5, 1), "5 of 5 runs failed, all in the same way<"),
+        (Reruns(1, 1, 1), "1 of 1 run failed<"),
+        (Reruns(5, 5, 3), "5 of 5 runs failed, in 3 different ways<"),
+        (Reruns(5, 2, 3), "2 of 5 runs failed, with 3 different outcomes, passing among them<"),
+        (Reruns(5, 0, 1), "none of 5 runs failed<"),
+        (Reruns(0, 0, 0), "<dt>Tried again</dt><dd>no<"),
+    ],
+)
+def test_what_came_of_trying_again(reruns: Reruns, says: str, tmp_path: Path) -> None:
+    assert says in page(written(tmp_path, dataclasses.replace(of("mask"), reruns=reruns)))
+
+
+def test_other_ways_that_are_no_other_are_left_out(tmp_path: Path) -> None:
+    found = of("mask")
+    on_gpu = dataclasses.replace(found, subject=dataclasses.replace(found.subject, device="cuda"))
+    same = dataclasses.replace(found, commands=dataclasses.replace(found.commands, lane=found.commands.cpu))
+    for number, (shown, cpu, vendor) in enumerate(((found, True, False), (on_gpu, True, True), (same, False, False))):
+        text = page(written(tmp_path / str(number), shown))
+        assert ("On any machine without a GPU:" in text) == cpu
+        assert ("On a GPU of the other vendor:" in text) == vendor
+
+
+def test_options_of_commands_stay_whole(tmp_path: Path) -> None:
+    text = page(written(tmp_path, of("mask")))
+    assert '<span class="whole">--property=</span>' in text
+    assert '<span class="whole">--recorded=</span>' in text
+
+
+# --- the verdict --------------------------------------------------------------------------------------------------
+
+
+def test_a_partial_run_says_so_and_what_it_left_out(tmp_path: Path) -> None:
+    lanes.lane(tmp_path / "cpu", lanes.passes("cut"), command="ci/tox -e cpu -- -k 'test_property and cut'")
+    skips = [(lanes.PROPERTIES.format("threads"), lanes.skipped("one thread here"))]
+    lanes.lane(tmp_path / "cuda", [*lanes.passes("cut", "mask"), *skips], command="ci/tox -e cuda -- -n 4")
+    lanes.lane(tmp_path / "interpreter", lanes.passes("cut"))
+    merged = merge([tmp_path])
+    cells = {row.name: [cell.why for cell in row.cells] for row in view(merged).properties}
+    left_out, unknown = "left out by -k 'test_property and cut'", "no reason is recorded"
+    assert cells == {
+        "cut": ["", "", ""],
+        "mask": [left_out, "", unknown],
+        "threads": [left_out, "one thread here", unknown],
+    }
+    assert "<li>Partial run on cpu: -k &#39;test_property and cut&#39;.</li>" in page(merged)
+    assert page(merged).count('class="partial"') == 1
+
+
+def test_lanes_of_different_commits_and_implementations(tmp_path: Path) -> None:
+    lanes.lane(tmp_path / "cpu", lanes.passes("cut"), commit="a" * 40)
+    lanes.lane(tmp_path / "cpu-min", lanes.passes("cut"), commit="a" * 40)
+    assert "different commits" not in page(merge([tmp_path]))
+    lanes.lane(tmp_path / "cuda", lanes.passes("cut"), commit="b" * 40 + "+")
+    lanes.lane(tmp_path / "peer", lanes.passes("cut"), commit=None, command="ci/tox -e peer -- --engine=sim-gfx942")
+    merged = merge([tmp_path])
+    said = f"lanes are of different commits: cpu, cpu-min of {'a' * 12}; cuda of {'b' * 12} with changes; "
+    assert verdict.commits(merged).startswith(said)
+    assert said[1:] in page(merged)
+    assert [runs.implementation(lane) for lane in merged.lanes] == ["torch", "torch", "triton", "triton, simulated"]
+
+
+def test_the_verdict_counts_every_way_not_to_pass(merged: Merged) -> None:
+    assert verdict.headline(merged) == (
+        "qrita: FAILED, 10 lanes: 5 passed, 1 failed, 1 never ended, 1 could not run, 1 did not run, 1 cannot be read"
+    )
+    bad = next(lane for lane in merged.lanes if lane.name == "cuda-h200")
+    assert verdict.reason(bad) == "1; 5 of 5 properties failed"
+    assert "<b>cuda-h200</b> failed: 1; 5 of 5 properties failed." in page(merged)
+
+
+def test_refused_does_not_look_like_failed(merged: Merged) -> None:
+    text = page(merged)
+    assert 'class="state bad"><svg aria-hidden="true"><use href="#failed"/>' in text
+    assert 'class="state idle"><svg aria-hidden="true"><use href="#refused"/>' in text
+
+
+def test_the_legend_has_what_is_on_the_page(tmp_path: Path) -> None:
+    lanes.lane(tmp_path / "cpu", lanes.passes("cut"))
+    shapes = [attributes["href"] for attributes in Elements(page(merge([tmp_path]))).of("use")]
+    assert set(shapes) == {"#passed"}
+
+
 # --- the picture ------------------------------------------------------------------------------------------------
 
 
@@ -252,6 +418,13 @@ def test_lines_of_a_picture_lie_below_each_other(kind: str) -> None:
     assert shown == len(found.around)
     tied = [token for token in found.around if token.tied]
     assert (drawn.tie is not None) == (len(tied) > 1)
+
+
+def test_bars_that_compare_nothing_are_left_out() -> None:
+    found = planted.record("wrong set")
+    for values, bars in ((("1.5",), False), (("2", "2"), False), (("2", "1"), True)):
+        around = tuple(dataclasses.replace(found.around[0], rank=i + 1, value=value) for i, value in enumerate(values))
+        assert picture(dataclasses.replace(found, around=around)).bars == bars
 
 
 def test_bars_of_extreme_logits() -> None:

@@ -44,11 +44,16 @@ class Line:
 
 @dataclass(frozen=True)
 class Picture:
-    """All lines from top to bottom, and the part of the height along which tokens are tied with the right cut."""
+    """All lines from top to bottom, and the part of the height along which tokens are tied with the right cut.
+
+    Attributes:
+        bars: whether bars would tell logits apart: there are several, and they differ.
+    """
 
     lines: tuple[Line, ...]
     height: int
     tie: tuple[int, int] | None
+    bars: bool
 
 
 def picture(record: Record) -> Picture:
@@ -61,7 +66,8 @@ def picture(record: Record) -> Picture:
         y += placed.height
     tied = [line for line in lines if line.token is not None and line.token.tied]
     span = (tied[0].y, tied[-1].y + tied[-1].height) if len(tied) > 1 else None
-    return Picture(tuple(lines), y + 4, span)
+    bars = len({line.bar for line in lines if line.token is not None and line.token.rank is not None}) > 1
+    return Picture(tuple(lines), y + 4, span, bars)
 
 
 def _lines(record: Record) -> Iterator[Line]:
