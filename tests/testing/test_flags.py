@@ -122,9 +122,11 @@ class Planned:
 @pytest.mark.parametrize(
     ("recipe", "truncation", "path"),
     [
-        (Recipe("normal", 100), None, "path: groups, hit, every group kept"),
+        (Recipe("normal", 100), None, "path: none, whole row"),
+        (Recipe("normal", 100), "groups", "path: groups, hit, every token kept"),
         (Recipe("normal", 10_000, k=5, p=0.5), None, "path: groups, hit by k"),
-        (Recipe("normal", 10_000, k=500), None, "path: groups, miss: fallback"),
+        (Recipe("normal", 10_000, k=500), None, "path: groups, miss: bracket or fallback"),
+        (Recipe("normal", 10_000, k=500), "no bracket", "path: groups, miss: fallback"),
         (Recipe("normal", 10_000, p=0.5), None, "path: groups, hit or miss"),
         (Recipe("normal", 100, k=5), "none", "path: none, whole row"),
         (Recipe("normal", 100, k=5), "sigma", "path: sigma, hit or miss"),

@@ -18,15 +18,16 @@ def paths(subject: Subject, case: Case) -> tuple[str, ...]:
         return ()
     problem: Problem = arguments.problem(subject.put(case.logits)[None], case.k, case.p)
     plan = plan_for(problem)
-    groups = -(-case.vocab // plan.group)
     if plan.truncation == "none":
         fate = "whole row"
     elif plan.truncation == "sigma":
         fate = "hit or miss"
     elif isinstance(problem.k, int) and problem.k <= plan.keep:
         fate = "hit by k"
-    elif groups <= plan.keep:
-        fate = "hit, every group kept"
+    elif case.vocab <= plan.survivors:
+        fate = "hit, every token kept"
+    elif isinstance(problem.k, int):
+        fate = "miss: bracket or fallback" if plan.bracket else "miss: fallback"
     else:
-        fate = "miss: fallback" if isinstance(problem.k, int) else "hit or miss"
+        fate = "hit or miss"
     return f"path: {plan.truncation}, {fate}", "path: split" if plan.splits > 1 else "path: one program a row"
