@@ -28,7 +28,7 @@ class Plan:
     Attributes:
         truncation: "groups" (maxima of groups of tokens), "sigma" (a threshold guessed from a sample) or "none".
         group: tokens in a group.
-        groups: groups that a row may have, a power of two; tokens in a row are at most group * groups.
+        groups: groups that a row may have, a power of two, at least 32; tokens in a row are at most group * groups.
         keep: groups that are gathered, a power of two: top-k up to `keep` never misses.
         survivors: tokens of those groups that are settled, a power of two, at least `keep`.
         sample, hold: tokens that a threshold or a bracket is guessed from, and that may lie above it, or inside.
@@ -74,19 +74,22 @@ class Plan:
             value = getattr(self, name)
             if value < 1 or value & (value - 1):
                 raise ValueError(f"plan: {name}={value}: expected a power of two")
-        limits = (("keep", 2, MAX_GROUPS), ("groups", 1, MAX_GROUPS), ("sample", 32, 2**20), ("splits", 1, MAX_SPLITS))
+        limits = (("keep", 2, MAX_GROUPS), ("groups", 32, MAX_GROUPS), ("sample", 32, 2**20), ("splits", 1, MAX_SPLITS))
         for name, low, high in (*limits, ("programs", 1, 2**31 - 1), ("row_programs", 1, 2**31 - 1)):
             value = getattr(self, name)
             if not low <= value <= high:
                 raise ValueError(f"plan: {name}={value}: expected {low} to {high}")
         if self.truncation not in TRUNCATIONS:
             raise ValueError(f"plan: truncation={self.truncation!r}: expected one of {', '.join(TRUNCATIONS)}")
-        if self.survivors < self.keep:
-            raise ValueError(f"plan: survivors={self.survivors}, keep={self.keep}: expected at least as many survivors")
-        if self.tile % self.group or self.hold < self.splits:
+        if not self.keep <= self.survivors <= self.keep * self.group:
+            raise ValueError(
+                f"plan: survivors={self.survivors}, keep={self.keep}, group={self.group}: expected at least as many "
+                "survivors as groups kept, and at most their tokens"
+            )
+        if self.tile < 8 * self.group or self.hold < self.splits:
             raise ValueError(
                 f"plan: tile={self.tile}, group={self.group}, hold={self.hold}, splits={self.splits}: expected tiles "
-                "of whole groups, and a slot to hold for each split"
+                "of 8 groups or more, and a slot to hold for each split"
             )
 
 

@@ -88,12 +88,16 @@ WRONG = [
     ("group", 48, "group=48: expected a power of two"),
     ("keep", 1, "keep=1: expected 2 to 16384"),
     ("sample", 16, "sample=16: expected 32"),
-    ("groups", 32_768, "groups=32768: expected 1 to 16384"),
+    ("groups", 32_768, "groups=32768: expected 32 to 16384"),
+    ("groups", 16, "groups=16: expected 32 to 16384"),
+    ("survivors", 32, "survivors=32, keep=64"),
+    ("survivors", 4096, "survivors=4096, keep=64, group=32"),
     ("splits", 65, "splits=65: expected 1 to 64"),
     ("programs", 0, "programs=0: expected 1"),
     ("truncation", "guess", "truncation='guess': expected one of groups, sigma, none"),
     ("hold", 1, "hold=1, splits="),
     ("group", 4096, "tile=1024, group=4096"),
+    ("tile", 128, "tile=128, group=32"),
 ]
 
 
