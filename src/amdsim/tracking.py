@@ -90,9 +90,7 @@ class Tracker:
         raced = None
         for granules in self._granules(places, unit):
             writers = self.writers[granules]
-            bad = _same_span(writers, stamps)
-            if self._spans is not None:
-                bad |= self._spans.strangers(writers, stamps)
+            bad = self._of_others(writers, stamps)
             if bad.any():
                 raced = bad if raced is None else raced | bad
             merged = np.where(_same_span(self.readers[granules], stamps), stamps | np.uint32(SEVERAL), stamps)
@@ -106,9 +104,7 @@ class Tracker:
         raced = None
         for granules in self._granules(places, unit):
             writers = self.writers[granules]
-            bad = _same_span(writers, stamps) | _same_span(self.readers[granules], stamps)
-            if self._spans is not None:
-                bad |= self._spans.strangers(writers, stamps)
+            bad = self._of_others(writers, stamps) | _same_span(self.readers[granules], stamps)
             if bad.any():
                 raced = bad if raced is None else raced | bad
             self.writers[granules] = stamps
@@ -119,9 +115,7 @@ class Tracker:
         raced = None
         for granules in self._granules(places, unit):
             writers = self.writers[granules]
-            bad = _same_span(writers, stamps)
-            if self._spans is not None:
-                bad |= self._spans.strangers(writers, stamps)
+            bad = self._of_others(writers, stamps)
             bad &= (writers & np.uint32(SEVERAL)) != np.uint32(ATOMIC)
             bad |= _same_span(self.readers[granules], stamps)
             if bad.any():
@@ -133,3 +127,10 @@ class Tracker:
         """Of each unit the first granule, the second, and so on."""
         first = places // self._granule
         return [first + i for i in range(max(1, unit // self._granule))]
+
+    def _of_others(self, earlier: Array, stamps: Array) -> Array:
+        """Where an earlier access was another wave's in the same span, or another workgroup's that nothing orders."""
+        others = _same_span(earlier, stamps)
+        if self._spans is not None:
+            others |= self._spans.strangers(earlier, stamps)
+        return others

@@ -37,13 +37,13 @@ def integers(n: int, low: int, high: int, dtype: torch.dtype = torch.int32, seed
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
 def test_sums_and_maxima_of_rows(card: str, dtype: torch.dtype) -> None:
     for n in SIZES:
-        x = floats(3 * n, dtype).reshape(3, n)
+        x = ((floats(3 * n) * 8).round() / 8).clamp(-15, 15).to(dtype).reshape(3, n)
         x[1, ::7] = float("-inf")
         out = torch.full((3, 3), -1.0)
         kernels.row_sums[(3,)](x, out, x.stride(0), n, BLOCK=128, num_warps=2)
         wide = x.double()
         positive = torch.where(wide > 0, wide, 0.0)
-        assert torch.allclose(out[:, 0].double(), positive.sum(1), rtol=1e-5)
+        assert torch.equal(out[:, 0].double(), positive.sum(1))  # eighths: sums are exact in any order
         assert torch.equal(out[:, 1], x.float().amax(1))
         assert torch.equal(out[:, 2], (x > 0).sum(1).float())
 
@@ -128,7 +128,7 @@ def test_division_roots_and_powers(card: str) -> None:
     kernels.quotients[(1,)](x, y, out, n, BLOCK=256, num_warps=2)
     assert torch.equal(out[0], x / y)
     assert np.array_equal(out[1].numpy(), np.sqrt(np.abs(x.numpy())))  # numpy rounds correctly, torch does not
-    assert torch.allclose(out[2].double(), torch.exp2(y.double()), rtol=2e-7)
+    assert torch.equal(out[2], torch.exp2(y.double()).float())  # the simulator rounds correctly
 
 
 def test_the_size_of_the_grid(card: str) -> None:

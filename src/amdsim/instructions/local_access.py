@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from amdsim.arrays import Array
 from amdsim.instructions import atomics
 from amdsim.instructions.addresses import Access, local_accesses
 from amdsim.instructions.forms import Binder
@@ -125,6 +126,12 @@ def _atomic(name: str, size: int, *, returns: bool) -> Binder:
     return bind
 
 
+def _named_lanes(machine: Machine, addresses: Array) -> Array:
+    """The lane of the same wave that each address names, four bytes to a lane."""
+    lanes: Array = ((addresses >> np.uint32(2)) % np.uint32(machine.width)).astype(np.int64)
+    return lanes
+
+
 def _gathered(instruction: Instruction, machine: Machine) -> Thunk:
     """ds_bpermute_b32: each lane reads the lane that its address names; 0 from a lane that is off."""
     instruction.only({"offset"})
@@ -133,7 +140,7 @@ def _gathered(instruction: Instruction, machine: Machine) -> Thunk:
 
     def run() -> None:
         machine.same_lanes(statement)
-        lane = (((address + offset) >> np.uint32(2)) % np.uint32(machine.width)).astype(np.int64)
+        lane = _named_lanes(machine, address + offset)
         values = np.take_along_axis(data, lane, axis=1)
         if not machine.full:
             values = np.where(np.take_along_axis(machine.lanes, lane, axis=1), values, np.uint32(0))
@@ -150,7 +157,7 @@ def _scattered(instruction: Instruction, machine: Machine) -> Thunk:
 
     def run() -> None:
         machine.same_lanes(statement)
-        lane = (((address + offset) >> np.uint32(2)) % np.uint32(machine.width)).astype(np.int64)
+        lane = _named_lanes(machine, address + offset)
         values = np.zeros_like(data)
         for place in range(machine.width):
             waves = np.flatnonzero(machine.lanes[:, place])

@@ -16,12 +16,11 @@ from qrita.kernels.weight import weights_of
 
 
 @triton.jit
-def cut_in_bracket(keys, low, end, inside, top, k, p, count_above, mass_above, total, wants_mass):
+def cut_in_bracket(keys, top, k, p, count_above, mass_above, total, wants_mass):
     """(hit, key, above, quota, mass, total): the cut of a row whose tile holds every token of a bracket, in any order.
 
-    The bracket is [low, end) and has `inside` tokens. The kept tokens are the `above` tokens above `key`, and the first
-    `quota` of those that have it. `count_above` and `mass_above` are those of the tokens above the bracket, `total` the
-    mass of the whole row where top-k is off.
+    The kept tokens are the `above` tokens above `key`, and the first `quota` of those that have it. `count_above` and
+    `mass_above` are those of the tokens above the bracket, `total` the mass of the whole row where top-k is off.
     """
     low, greatest, inside = bounds(keys)
     end = greatest.to(tl.int64) + 1
@@ -121,7 +120,7 @@ def select_bracket_kernel(
                 hit, key, above, quota, mass, total = cut_at_key(low, found, top, k, p, count_above, mass_above, total)
             else:
                 hit, key, above, quota, mass, total = cut_in_bracket(
-                    keys, low, tl.minimum(end, top + 1), found, top, k, p, count_above, mass_above, total, wants_mass
+                    keys, top, k, p, count_above, mass_above, total, wants_mass
                 )
             if hit:
                 if alone:

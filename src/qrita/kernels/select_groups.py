@@ -29,7 +29,7 @@ def choose_groups(
     peaks = tl.load(maxima + g, mask=g < bound(groups, True), other=INELIGIBLE)
     key, reached, eligible = reach_of(peaks, tl.where(k > 0, k, KEEP // 2), KEEP)
     complete = eligible <= KEEP
-    tl.debug_barrier()  # whoever still reads what another row left is done by now
+    tl.debug_barrier()  # rows share no scratch, so nothing rests on this one; it was measured with it
     store_numbers(chosen, first_of(peaks, key, reached, KEEP, WORD), tl.arange(0, GROUPS // WORD) * WORD)
     tl.debug_barrier()
     slot = tl.arange(0, KEEP)
