@@ -36,6 +36,15 @@ def aligned(x: Tensor) -> bool:
     return x.data_ptr() % 16 == 0 and pitched and x.stride(1) == 1 and x.shape[1] % 8 == 0
 
 
+def shape(logits: Tensor, *others: Tensor) -> dict[str, Any]:
+    """What a launch's variant hangs on, whatever the kernel: the dtype, and wide accesses, if they fit all tensors."""
+    return {
+        "FORMAT": FORMATS[logits.dtype],
+        "ALIGNED": aligned(logits) and all(map(aligned, others)),
+        "enable_fp_fusion": False,
+    }
+
+
 def k_arguments(k: int | Tensor | None, unused: Tensor) -> tuple[Any, ...]:
     """k as kernels take it: (words, stride, kind, scalar); `unused` stands in where there is nothing to point to."""
     if isinstance(k, Tensor):

@@ -14,9 +14,8 @@ import torch
 from torch import Tensor
 
 from qrita import device as devices
-from qrita import passing, rounding
+from qrita import lists, passing, rounding
 from qrita import plan as plans
-from qrita.arguments import MAX_VOCAB
 from qrita.kernels import (
     bracket,
     emit,
@@ -33,7 +32,6 @@ from qrita.kernels import (
 )
 from qrita.plan import Plan
 from qrita.records import Candidates, Cuts, Problem
-from qrita.torch_engine import signed_keys, widened_bits
 
 
 @dataclass(frozen=True)
@@ -72,11 +70,7 @@ class KernelEngine:
     def mask(self, problem: Problem, mask_value: float, out: Tensor) -> None:
         """Write the masked logits into `out`."""
         with _on(problem.logits.device):
-            in_place = out.data_ptr() == problem.logits.data_ptr()
-            # Filling the output while it is read pays where few tokens are kept for sure.
-            few = isinstance(problem.k, Tensor) or (problem.k or problem.vocab) <= self.plan_for(problem).keep
-            wants = select.WANT_OUTPUT.value if few and not in_place else 0
-            call = _Call.of(problem, self.plan_for(problem), wants=wants, out=out, mask_value=mask_value)
+            call = _Call.of(problem, self.plan_for(problem), out=out, mask_value=mask_value)
             call.select()
             call.emit()
         if not out.is_inference():  # kernels write behind torch's back: autograd is told, as it is of any other write
@@ -85,13 +79,29 @@ class KernelEngine:
     def candidates(self, problem: Problem, max_candidates: int) -> Candidates:
         """The kept tokens in order."""
         with _on(problem.logits.device):
-            if max_candidates > plans.LIST_IN_KERNEL:
-                return _sorted_candidates(problem, self.cuts(problem), max_candidates)
-            wants = select.WANT_MASS.value | select.WANT_LIST.value
-            call = _Call.of(problem, self.plan_for(problem), wants=wants, slots=max_candidates)
-            call.select()
-            indices, logits = call.listed()
+            plan = self.plan_for(problem)
+            wants = select.WANT_MASS.value
+            if never_misses(problem, plan) and max_candidates <= plans.LIST_IN_KERNEL:
+                call = _Call.of(problem, plan, wants=wants | select.WANT_LIST.value, slots=max_candidates)
+                call.select()
+                listing = call.listing
+            else:
+                call = _Call.of(problem, plan, wants=wants)
+                call.select()
+                listing = lists.gathered(problem, plan, self._ends(call, max_candidates), max_candidates)
+            indices, logits = lists.ordered(problem, plan, call.cuts, listing)
             return Candidates(indices, logits, call.cuts[2], call.masses[0], call.masses[1])
+
+    def _ends(self, call: _Call, slots: int) -> Tensor:
+        """The cuts of what is listed: those of the call, or of the first `slots` tokens where it may keep more."""
+        problem = call.problem
+        most = problem.k if isinstance(problem.k, int) else problem.vocab
+        if slots >= most:
+            return call.cuts
+        first = Problem(problem.logits, slots, None)
+        limit = _Call.of(first, self.plan_for(first))
+        limit.select()
+        return lists.earlier(call.cuts, limit.cuts)
 
 
 _ONE_AT_A_TIME = threading.RLock()
@@ -112,6 +122,7 @@ class _Call:
     wants: int
     slots: int
     fill: int
+    filled: int
     out: Tensor
     logits: tuple[Any, ...]
     arguments: tuple[Any, ...]
@@ -122,8 +133,9 @@ class _Call:
 
     @staticmethod
     def of(
-        problem: Problem, plan: Plan, *, wants: int, out: Tensor | None = None, mask_value: float = 0.0, slots: int = 1
-    ) -> _Call:
+        problem: Problem, plan: Plan, *, wants: int = 0, out: Tensor | None = None, mask_value: float = 0.0,
+        slots: int = 1,
+    ) -> _Call:  # fmt: skip
         logits, vocab, count = problem.logits, problem.vocab, problem.rows
         if plan.truncation == "groups" and vocab > plan.group * plan.groups:
             raise ValueError(f"plan: {plan.groups} groups of {plan.group} cannot hold a vocabulary of {vocab}")
@@ -137,17 +149,14 @@ class _Call:
             wants=wants,
             slots=slots,
             fill=rounding.pattern(mask_value, dtype),
+            filled=_filled(problem, plan, out).value,
             out=out,
             logits=passing.strided(logits),
             arguments=(*passing.k_arguments(problem.k, cuts), *passing.p_arguments(problem.p, cuts)),
-            shape={
-                "FORMAT": passing.FORMATS[dtype],
-                "ALIGNED": passing.aligned(logits) and passing.aligned(out),
-                "enable_fp_fusion": False,
-            },
+            shape=passing.shape(logits, out),
             cuts=cuts,
             masses=torch.empty((2, count), dtype=torch.int64, device=device),
-            listing=torch.empty((count, listed), dtype=torch.int32, device=device),
+            listing=torch.empty((count, listed), dtype=torch.int64, device=device),
         )
 
     def select(self) -> None:
@@ -158,12 +167,12 @@ class _Call:
             row_masses = self._select_sigma()
         else:
             row_masses = self.masses
-        if not self._never_misses():
+        if not never_misses(self.problem, self.plan):
             self._select_rows(row_masses)
 
     def emit(self) -> None:
         """Write the output of the rows that selection did not write."""
-        if self.wants & select.WANT_OUTPUT.value and self._never_misses():
+        if self.filled == select.EVERY_ROW.value and never_misses(self.problem, self.plan):
             return
         plan, problem = self.plan, self.problem
         emit.mask_kernel[(problem.rows * plan.splits,)](
@@ -171,98 +180,97 @@ class _Call:
             **self.shape, TILE=plan.tile, num_warps=plan.warps,
         )  # fmt: skip
 
-    def listed(self) -> tuple[Tensor, Tensor]:
-        """The listing in order: indices and logits, [rows, slots]."""
-        problem, logits = self.problem, self.problem.logits
-        indices = torch.empty((problem.rows, self.slots), dtype=torch.int32, device=logits.device)
-        values = torch.empty((problem.rows, self.slots), dtype=logits.dtype, device=logits.device)
-        emit.list_kernel[(problem.rows,)](
-            *self.logits, self.cuts, self.listing, indices, values.view(passing.WORDS[logits.dtype]),
-            problem.rows, problem.vocab, self.slots, **self.shape, BLOCK=64, num_warps=self.plan.warps,
-        )  # fmt: skip
-        return indices, values
-
-    def _never_misses(self) -> bool:
-        """Whether it is certain, without looking at the logits, that truncation settles every row."""
-        k, plan = self.problem.k, self.plan
-        certain = (isinstance(k, int) and k <= plan.keep) or self.problem.vocab <= plan.survivors
-        return plan.truncation == "groups" and certain
-
     def _select_groups(self) -> Tensor:
         plan, problem = self.plan, self.problem
         groups = -(-problem.vocab // (8 * plan.group)) * 8  # rows of maxima stay aligned; the last may be empty
         maxima = self._workspace(problem.rows, groups)
         peaks = self._workspace(problem.rows, plan.splits)
-        brackets = plan.bracket and not self._never_misses() and not self.wants & select.WANT_LIST.value
-        probes, held, tallies = self._probes() if brackets else (self.cuts, self.cuts, self.cuts.view(torch.float32))
+        brackets = _brackets(problem, plan)
+        probes, marks, held, tallies = self._probes() if brackets else self._no_probes()
         truncate.group_maxima_kernel[(problem.rows * plan.splits,)](
-            *self.logits, *passing.strided(self.out), *self.arguments[:4], probes, tallies, maxima, peaks,
-            problem.vocab, groups, plan.splits, self.fill, self._blanks(), int(brackets),
+            *self.logits, *passing.strided(self.out), *self.arguments[:4], probes, marks, tallies, maxima, peaks,
+            problem.vocab, groups, plan.splits, self.fill, self.filled, int(brackets),
             **self.shape, GROUP=plan.group, TILE=plan.tile, num_warps=plan.warps,
         )  # fmt: skip
-        row_masses = self._select_bracket(peaks, probes, tallies, held) if brackets else self._row_masses(peaks)
-        if not isinstance(problem.k, int) or problem.k <= plan.keep or not brackets:
-            self._settle_groups(maxima, row_masses, brackets)
+        heads, survivors = self._gather(maxima, probes, marks, tallies, brackets)
+        row_masses = self._select_bracket(heads, peaks, probes, tallies, held) if brackets else self._row_masses(peaks)
+        self._settle(heads, survivors, row_masses, marks)
         return row_masses
 
-    def _settle_groups(self, maxima: Tensor, row_masses: Tensor, bracketed: bool) -> None:
+    def _gather(
+        self, maxima: Tensor, probes: Tensor, marks: Tensor, tallies: Tensor, probed: bool
+    ) -> tuple[Tensor, Tensor]:
+        """Launch the choice of groups; return the heads of what it gathers, and that."""
         plan, problem = self.plan, self.problem
         survivors, heads = self._workspace(problem.rows, plan.survivors), self._workspace(problem.rows, 1)
         select_groups.gather_kernel[(min(problem.rows, plan.programs),)](
-            *self.logits, *self.arguments[:4], maxima, self._workspace(problem.rows, plan.keep), survivors, heads,
-            self.cuts, problem.rows, problem.vocab, maxima.shape[1], int(bracketed),
+            *self.logits, *self.arguments, maxima, probes, marks, tallies, self._workspace(problem.rows, plan.keep),
+            survivors, heads, self.cuts, problem.rows, problem.vocab, maxima.shape[1], plan.splits, int(probed),
             **self.shape, GROUP=plan.group, GROUPS=plan.groups, KEEP=plan.keep, SLOTS=plan.survivors,
-            num_warps=plan.select_warps,
+            SPLITS=plans.MAX_SPLITS, num_warps=plan.select_warps,
         )  # fmt: skip
+        return heads, survivors
+
+    def _settle(self, heads: Tensor, survivors: Tensor, row_masses: Tensor, marks: Tensor) -> None:
+        plan, problem = self.plan, self.problem
         settle.settle_kernel[(problem.rows,)](
-            *self.logits, *passing.strided(self.out), *self.arguments, survivors, heads, row_masses,
+            *self.logits, *passing.strided(self.out), *self.arguments, survivors, heads, row_masses, marks,
             self.cuts, self.masses, self.listing, problem.rows, problem.vocab, plan.splits, self.slots, self.wants,
+            self.filled,
             **self.shape, SLOTS=plan.survivors, SPLITS=plans.MAX_SPLITS, num_warps=plan.settle_warps,
         )  # fmt: skip
 
-    def _probes(self) -> tuple[Tensor, Tensor, Tensor]:
-        """Launch the look at a sample; return what it leaves, and room for tallies."""
+    def _probes(self) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+        """Launch the look at a sample; return probes, marks and zeros, which it leaves, and room for tallies."""
         plan, problem = self.plan, self.problem
         probes = self._workspace(problem.rows, probe.PIVOTS.value)
-        held = self._workspace(problem.rows, 1)
+        marks, held = self._workspace(problem.rows, 1), self._workspace(problem.rows, 1)
         tallies = self._workspace(problem.rows, plan.splits * tally.TALLIES.value, torch.float32)
         probe.probe_kernel[(problem.rows,)](
-            *self.logits, *self.arguments, probes, held, problem.vocab,
+            *self.logits, *self.arguments, probes, marks, held, problem.vocab, plan.keep,
             **self.shape, SAMPLE=plan.sample, num_warps=plan.bracket_warps,
         )  # fmt: skip
-        return probes, held, tallies
+        return probes, marks, held, tallies
 
-    def _select_bracket(self, peaks: Tensor, probes: Tensor, tallies: Tensor, held: Tensor) -> Tensor:
+    def _no_probes(self) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+        """What stands for them where nothing reads them."""
+        return self.cuts, self.cuts, self.cuts, self.cuts.view(torch.float32)
+
+    def _select_bracket(self, heads: Tensor, peaks: Tensor, probes: Tensor, tallies: Tensor, held: Tensor) -> Tensor:
         plan, problem = self.plan, self.problem
         brackets, inside = self._workspace(problem.rows, 2), self._workspace(problem.rows, plan.hold)
         counts = self._workspace(problem.rows, plan.splits)
         above_masses, row_masses = (self._workspace(problem.rows, plan.splits, torch.int64) for _ in range(2))
-        wants_mass = self.wants & select.WANT_MASS.value
         shares = max(1, min(plan.splits, plan.programs // problem.rows))
         new_probes, new_tallies = (
             torch.empty_like(probes),
             self._workspace(problem.rows, shares * tally.TALLIES.value, torch.float32),
         )
         bracket.retally_kernel[(problem.rows * shares,)](
-            *self.logits, *self.arguments, peaks, probes, tallies, new_probes, new_tallies,
+            *self.logits, *self.arguments, heads, peaks, probes, tallies, new_probes, new_tallies,
             problem.vocab, plan.splits, shares,
             **self.shape, SPLITS=plans.MAX_SPLITS, TILE=plan.tile, num_warps=plan.warps,
         )  # fmt: skip
-        probes, tallies = new_probes, new_tallies
-        workspace = (peaks, probes, tallies, brackets, held, inside, counts, above_masses, row_masses)
-        self._collect(*workspace, shares=shares, brackets=True)
-        select_bracket.select_bracket_kernel[(min(problem.rows, plan.programs),)](
-            *self.logits, *self.arguments, peaks, brackets, held, inside, counts, above_masses, row_masses,
-            self.cuts, self.masses, problem.rows, problem.vocab, plan.splits, wants_mass,
-            **self.shape, SPLITS=plans.MAX_SPLITS, HOLD=plan.hold, TILE=plan.row_tile, num_warps=plan.bracket_warps,
-        )  # fmt: skip
+        given = (heads, peaks, new_probes, new_tallies)
+        next_brackets, next_held = torch.empty_like(brackets), torch.empty_like(held)
+        for again in (False, True):
+            found = (brackets, held, inside, counts, above_masses, row_masses)
+            self._collect(*given, *found, shares=shares, source=bracket.AIMED_AGAIN if again else bracket.TALLIED)
+            programs = min(problem.rows, plan.row_programs if again else plan.programs)
+            select_bracket.select_bracket_kernel[(programs,)](
+                *self.logits, *self.arguments, peaks, *found, next_brackets, next_held, self.cuts, self.masses,
+                problem.rows, problem.vocab, plan.splits, self.wants & select.WANT_MASS.value, int(again),
+                **self.shape, SPLITS=plans.MAX_SPLITS, HOLD=plan.hold, TILE=plan.row_tile,
+                num_warps=plan.bracket_warps,
+            )  # fmt: skip
+            brackets, held = next_brackets, next_held
         return row_masses
 
-    def _collect(self, *workspace: Tensor, shares: int, brackets: bool) -> None:
+    def _collect(self, *workspace: Tensor, shares: int, source: Any) -> None:
         plan, problem = self.plan, self.problem
         bracket.collect_kernel[(problem.rows * plan.splits,)](
             *self.logits, *self.arguments, *workspace, problem.vocab, plan.splits, shares,
-            self.wants & select.WANT_MASS.value, int(brackets),
+            self.wants & select.WANT_MASS.value, source.value,
             **self.shape, SPLITS=plans.MAX_SPLITS, HOLD=plan.hold, TILE=plan.tile, num_warps=plan.warps,
         )  # fmt: skip
 
@@ -272,13 +280,13 @@ class _Call:
         found, floors, peaks = (self._workspace(problem.rows, plan.splits) for _ in range(3))
         sigma.sigma_kernel[(problem.rows * plan.splits,)](
             *self.logits, *passing.strided(self.out), *self.arguments[:4], above, found, floors, peaks,
-            problem.rows, problem.vocab, plan.splits, self.fill, self._blanks(),
+            problem.rows, problem.vocab, plan.splits, self.fill, self.filled,
             **self.shape, SAMPLE=plan.sample, HOLD=plan.hold, TILE=plan.tile, num_warps=plan.warps,
         )  # fmt: skip
         row_masses = self._row_masses(peaks)
         sigma.select_sigma_kernel[(min(problem.rows, plan.programs),)](
             *self.logits, *passing.strided(self.out), *self.arguments, above, found, floors, row_masses,
-            self.cuts, self.masses, self.listing, problem.rows, problem.vocab, plan.splits, self.slots, self.wants,
+            self.cuts, self.masses, problem.rows, problem.vocab, plan.splits, self.wants, self.filled,
             **self.shape, HOLD=plan.hold, SPLITS=plans.MAX_SPLITS, num_warps=plan.select_warps,
         )  # fmt: skip
         return row_masses
@@ -290,13 +298,9 @@ class _Call:
         if not isinstance(problem.k, int) and problem.p is not None:
             unused, float_unused = self.cuts, self.cuts.view(torch.float32)
             counts, masses = self._workspace(problem.rows, plan.splits), torch.empty_like(row_masses)
-            workspace = (peaks, unused, float_unused, unused, unused, unused, counts, masses, row_masses)
-            self._collect(*workspace, shares=1, brackets=False)
+            workspace = (unused, peaks, unused, float_unused, unused, unused, unused, counts, masses, row_masses)
+            self._collect(*workspace, shares=1, source=bracket.NOWHERE)
         return row_masses
-
-    def _blanks(self) -> int:
-        """Whether truncation fills the output as it reads: not in place, where the logits are still needed."""
-        return int(self.wants & select.WANT_OUTPUT.value != 0)
 
     def _workspace(self, rows: int, columns: int, dtype: torch.dtype = torch.int32) -> Tensor:
         """Uninitialised memory of this call's own, from torch's allocator: safe to capture and to use on any stream."""
@@ -307,22 +311,27 @@ class _Call:
         programs = min(problem.rows, plan.row_programs)
         scratch = self._workspace(programs, plan.row_tile * (stream.DEPTH.value + 1))
         select_rows.select_rows_kernel[(programs,)](
-            *self.logits, *self.arguments, row_masses, self.cuts, self.masses, self.listing, scratch, scratch.stride(0),
-            problem.rows, problem.vocab, plan.splits, self.slots, self.wants, int(plan.truncation != "none"),
+            *self.logits, *self.arguments, row_masses, self.cuts, self.masses, scratch, scratch.stride(0),
+            problem.rows, problem.vocab, plan.splits, self.wants, int(plan.truncation != "none"),
             **self.shape, SPLITS=plans.MAX_SPLITS, TILE=plan.row_tile, num_warps=plan.row_warps,
         )  # fmt: skip
 
 
-def _sorted_candidates(problem: Problem, cuts: Cuts, slots: int) -> Candidates:
-    """Lists that are too long to order in a kernel: torch sorts one int64 a token, its key above its index."""
-    logits, vocab = problem.logits, problem.vocab
-    depth = min(slots, vocab)
-    index = torch.arange(vocab, device=logits.device)
-    composite = ((signed_keys(widened_bits(logits)).long() + 2**31) << 22) | (MAX_VOCAB - 1 - index)
-    order = MAX_VOCAB - 1 - (composite.sort(dim=1, descending=True).values[:, :depth] & (MAX_VOCAB - 1))
-    listed = torch.arange(depth, device=logits.device) < cuts.count[:, None]
-    indices = torch.full((problem.rows, slots), -1, dtype=torch.int32, device=logits.device)
-    values = torch.full((problem.rows, slots), float("-inf"), dtype=logits.dtype, device=logits.device)
-    indices[:, :depth] = torch.where(listed, order.int(), -1)
-    values[:, :depth] = torch.where(listed, logits.gather(1, order), float("-inf"))
-    return Candidates(indices, values, cuts.count, cuts.mass, cuts.total)
+def never_misses(problem: Problem, plan: Plan) -> bool:
+    """Whether it is certain, without looking at the logits, that truncation settles every row."""
+    certain = (isinstance(problem.k, int) and problem.k <= plan.keep) or problem.vocab <= plan.survivors
+    return plan.truncation == "groups" and certain
+
+
+def _brackets(problem: Problem, plan: Plan) -> bool:
+    """Whether brackets are looked for, after truncation by groups."""
+    return plan.bracket and not never_misses(problem, plan)
+
+
+def _filled(problem: Problem, plan: Plan, out: Tensor) -> Any:
+    """The rows of the output that are filled while the logits are read: none in place, where they are still needed."""
+    if out.data_ptr() == problem.logits.data_ptr():
+        return select.NO_ROW
+    if plan.truncation == "groups" and _brackets(problem, plan):
+        return select.MARKED_ROWS
+    return select.EVERY_ROW

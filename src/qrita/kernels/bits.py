@@ -59,3 +59,23 @@ def store_numbers(target, words, first):
         tl.store(target + place, first + number, mask=words != 0)
         words ^= bit
         place += 1
+
+
+MOST_TILES = tl.constexpr(30)
+"""Tiles whose findings fit the bits of a lane's word."""
+
+
+@triton.jit
+def reserve(found, held):
+    """(most, place): room in a row's list for what a batch of tiles has found, and the most that one lane has found.
+
+    Bit t of a lane's word stands for its token of tile t; they are to be listed from `place` on, lowest bit first.
+    Programs that share the row reserve in whichever order they come: what is done with the list does not depend on it.
+    """
+    own = bits_set(found)
+    most = tl.max(own, 0)
+    place = own
+    if most > 0:
+        ends = tl.cumsum(own, 0)
+        place = tl.atomic_add(held, tl.sum(own, 0), sem="relaxed") + ends - own
+    return most, place

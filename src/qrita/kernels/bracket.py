@@ -6,6 +6,7 @@
     narrow   between two of them the measure is nearly linear: a bracket of some hundred tokens around the cut
     collect  one more pass: exactly, the count and mass above the bracket and of the row, and the tokens inside it
     select   tests, exactly, that the cut lies inside, and finds it
+    again    collect and select once more where it lies beside: by how much is known
 
 A miss costs time only: selection from whole rows comes after.
 """
@@ -15,14 +16,30 @@ from __future__ import annotations
 import triton
 import triton.language as tl
 
-from qrita.kernels.bits import bits_set, lowest_bit
+from qrita.kernels.bits import MOST_TILES, lowest_bit, reserve
 from qrita.kernels.entry import entry
 from qrita.kernels.order import HIGHEST, INELIGIBLE, rank_under, ranks_of, value_of, values_of
 from qrita.kernels.probe import LOG2_E, PIVOTS, key_of_value
 from qrita.kernels.rows import ONE, load_words, row_start, top_k, top_p
-from qrita.kernels.tally import IN_THREAD, TALLIES, added, folded, no_tallies, pivots_of, store_tallies
+from qrita.kernels.select_groups import NOT_HELD
+from qrita.kernels.tally import (
+    IN_THREAD,
+    TALLIES,
+    added,
+    folded,
+    goal_of,
+    no_tallies,
+    pivots_of,
+    store_tallies,
+    tallies_of,
+)
 from qrita.kernels.truncate import tiles_of
 from qrita.kernels.weight import weights_at
+
+# Where the brackets come from that `collect_kernel` looks into.
+NOWHERE = tl.constexpr(0)
+TALLIED = tl.constexpr(1)
+AIMED_AGAIN = tl.constexpr(2)
 
 AIM = tl.constexpr(1280.0)
 """Tokens that a bracket is meant to hold. Of 440 normal rows of 128,256 tokens, cut by k from 200 to 120,000 or p from
@@ -34,16 +51,10 @@ WIDE = tl.constexpr(32768.0)
 CLOSER = tl.constexpr(4096.0)
 """Tokens that the second tally's pivots are apart."""
 
-FEW = tl.constexpr(128.0)
-"""Tokens that group maxima hold."""
-
 LEAST_SLOPE = tl.constexpr(1e-30)
 """Divisors are not less: where there is no slope, the place that comes out is tested like any other."""
 
 STAGES = tl.constexpr(2)
-
-MOST_TILES = tl.constexpr(30)
-"""Tiles whose findings fit the bits of a lane's word."""
 
 
 @triton.jit
@@ -65,7 +76,9 @@ def place_of(low, middle, high, at_low, at_middle, at_high, total, goal, top_val
     wanted = odds_of(goal, total)
     odds_low = odds_of(at_low, total)
     odds_middle = odds_of(at_middle, total)
-    odds_high = odds_of(at_high, total)
+    # Where the sample saw nothing higher, less than a token lies above; none at all would bend the parabola too much.
+    one_high = tl.where(k > 0, 1.0, tl.exp2((value_of(high) - top_value) * LOG2_E))
+    odds_high = odds_of(tl.maximum(at_high, one_high * 0.5), total)
     a = value_of(tl.where(upper, middle, low))
     b = value_of(tl.where(upper, high, middle))
     odds_a = tl.where(upper, odds_middle, odds_low)
@@ -88,23 +101,6 @@ def store_pivots(new_probes, row, wanted, low, middle, high, probes):
     pivots = tl.load(probes + row * PIVOTS + lane)
     closer = tl.where(lane == 0, low, tl.where(lane == 1, middle, tl.where(lane == 2, high, pivots)))
     tl.store(new_probes + row * PIVOTS + lane, tl.where(wanted, closer, pivots))
-
-
-@triton.jit
-def tallies_of(tallies, row, splits, SPLITS: tl.constexpr):
-    """(at_low, at_middle, at_high, total) of a row: the sums over its splits, or shares."""
-    s = tl.arange(0, SPLITS)
-    places = tallies + (row * splits + s) * TALLIES
-    at_low = tl.sum(tl.load(places, mask=s < splits, other=0.0), 0)
-    at_middle = tl.sum(tl.load(places + 1, mask=s < splits, other=0.0), 0)
-    at_high = tl.sum(tl.load(places + 2, mask=s < splits, other=0.0), 0)
-    return at_low, at_middle, at_high, tl.sum(tl.load(places + 3, mask=s < splits, other=0.0), 0)
-
-
-@triton.jit
-def goal_of(k, p, total):
-    """fp32, about the measure that the kept tokens have to reach."""
-    return tl.where(k > 0, k.to(tl.float32), p.to(tl.float32, bitcast=True) * total)
 
 
 @triton.jit
@@ -131,8 +127,11 @@ def narrowed(probes, tallies, row, shares, k, p, SPLITS: tl.constexpr, HOLD: tl.
 
 
 @triton.jit
-def closer(low, middle, high, at_low, at_middle, at_high, total, goal, peak, top_value, k):
-    """(wanted, low, middle, high): the pivots of a second tally, where the cut is far from the first or beyond them."""
+def closer(low, middle, high, at_low, at_middle, at_high, total, goal, peak, few, top_value, k):
+    """(wanted, low, middle, high): the pivots of a second tally, where the cut is far from the first or beyond them.
+
+    `few`: groups hold the answer.
+    """
     found, upper, place, each = place_of(low, middle, high, at_low, at_middle, at_high, total, goal, top_value, k)
     apart = value_of(tl.where(upper, high, middle)) - value_of(tl.where(upper, middle, low))
     near = key_of_value(place - each * CLOSER)
@@ -141,10 +140,8 @@ def closer(low, middle, high, at_low, at_middle, at_high, total, goal, peak, top
     near = tl.maximum(near, low)
     far = tl.minimum(far, high - 1) + 1
     between = tl.minimum(tl.maximum(key_of_value(place), near), far)
-    # The sample can have missed what lies above it. By mass that is the groups' business where few tokens may do, which
-    # is where as many of the greatest would.
-    few = (k == 0) & (goal <= tl.exp2((value_of(peak) - top_value) * LOG2_E) * FEW)
-    beyond = (at_high >= goal) & (peak > high) & (few == 0)
+    # The sample can have missed much of what lies above it.
+    beyond = (at_high >= goal) & (peak > high)
     above = key_of_value(0.5 * value_of(high) + 0.5 * value_of(peak))
     # Or it has too much of what lies above: of rows cut at k = 1000, one in some thousands.
     span = value_of(high) - value_of(low)
@@ -152,7 +149,7 @@ def closer(low, middle, high, at_low, at_middle, at_high, total, goal, peak, top
     below = (low < HIGHEST) & (at_low < goal) & (goal <= total) & (deep > INELIGIBLE) & (deep < low)
     between = tl.where(below, key_of_value(value_of(low) - span), between)
     return (
-        (wide & (near < far)) | beyond | below,
+        (few == 0) & ((wide & (near < far)) | beyond | below),
         tl.where(beyond, high, tl.where(below, deep, near)),
         tl.where(beyond, tl.maximum(above, high), between),
         tl.where(beyond, peak + 1, tl.where(below, low, far)),
@@ -163,7 +160,7 @@ def closer(low, middle, high, at_low, at_middle, at_high, total, goal, peak, top
 def retally_kernel(
     logits, row_stride: tl.int64, column_stride: tl.int64,
     k_words, k_stride: tl.int64, k_kind, k_scalar, p_words, p_halves, p_stride: tl.int64, p_kind, p_scalar,
-    peaks, probes, tallies, new_probes, new_tallies, vocab, splits, shares,
+    heads, peaks, probes, tallies, new_probes, new_tallies, vocab, splits, shares,
     FORMAT: tl.constexpr, ALIGNED: tl.constexpr, SPLITS: tl.constexpr, TILE: tl.constexpr,
 ):  # fmt: skip
     """One program a (row, share): pivots and tallies [rows, shares, TALLIES] as they were, or closer ones.
@@ -178,8 +175,10 @@ def retally_kernel(
     at_low, at_middle, at_high, total = tallies_of(tallies, row, splits, SPLITS)
     s = tl.arange(0, SPLITS)
     peak = tl.max(tl.load(peaks + row * splits + s, mask=s < splits, other=INELIGIBLE), 0)
+    goal = goal_of(k, p, total)
+    few = tl.load(heads + row) != NOT_HELD
     wanted, low, middle, high = closer(
-        low, middle, high, at_low, at_middle, at_high, total, goal_of(k, p, total), peak, top_value, k
+        low, middle, high, at_low, at_middle, at_high, total, goal, peak, few, top_value, k
     )
     place = row * shares + share
     if wanted:
@@ -203,37 +202,63 @@ def retally_kernel(
 
 
 @triton.jit
-def keep_found(found, index, held, inside, HOLD: tl.constexpr):
-    """Append the tokens that a batch of tiles has found to a row's; bit t of a lane's word stands for index + t * TILE.
-
-    Programs that share the row append in whichever order they come: what is done with the tokens does not depend on it.
-    """
-    TILE: tl.constexpr = found.shape[0]
-    own = bits_set(found)
-    most = tl.max(own, 0)
-    if most > 0:
-        ends = tl.cumsum(own, 0)
-        place = tl.atomic_add(held, tl.sum(own, 0), sem="relaxed") + ends - own
+def survey(
+    base, column_stride, vocab, first, end, top_value, under_low, under_high, weighs, held, inside,
+    FORMAT: tl.constexpr, ALIGNED: tl.constexpr, HOLD: tl.constexpr, TILE: tl.constexpr,
+):  # fmt: skip
+    """(count, mass, whole): of the tokens above a bracket in tiles of a row, and of all; appends those inside it."""
+    lane = tl.arange(0, TILE)
+    mass = tl.zeros([TILE // IN_THREAD], tl.int64)
+    mass_above = tl.zeros([TILE // IN_THREAD], tl.int64)
+    count_above = tl.zeros([TILE // IN_THREAD], tl.int32)
+    for batch in tl.range(first, end, MOST_TILES):
+        found = tl.zeros([TILE], tl.int32)
+        for tile in tl.range(batch, tl.minimum(batch + MOST_TILES, end), num_stages=STAGES):
+            raw = load_words(base, tile * TILE + lane, column_stride, vocab, ALIGNED)
+            ranks = ranks_of(raw, FORMAT)
+            above = ranks > under_high
+            if weighs:
+                amounts = weights_at(values_of(raw, FORMAT), top_value)
+                mass += folded(amounts, TILE)
+                mass_above += folded(tl.where(above, amounts, 0), TILE)
+            count_above += folded(above.to(tl.int32), TILE)
+            found |= tl.where((ranks > under_low) & (above == 0), 1 << (tile - batch), 0)
+        most, place = reserve(found, held)
         for _ in tl.range(0, most):
-            bit, tile = lowest_bit(found)
-            tl.store(inside + place, index + tile * TILE, mask=(found != 0) & (place < HOLD))
+            bit, of_tile = lowest_bit(found)
+            tl.store(inside + place, (batch + of_tile) * TILE + lane, mask=(found != 0) & (place < HOLD))
             found ^= bit
             place += 1
+    return tl.sum(count_above, 0), tl.sum(mass_above, 0), tl.sum(mass, 0)
+
+
+@triton.jit
+def weigh(
+    base, column_stride, vocab, first, end, top_value, FORMAT: tl.constexpr, ALIGNED: tl.constexpr, TILE: tl.constexpr
+):  # fmt: skip
+    """int64, the mass of tiles of a row."""
+    mass = tl.zeros([TILE // IN_THREAD], tl.int64)
+    for tile in tl.range(first, end, num_stages=STAGES):
+        raw = load_words(base, tile * TILE + tl.arange(0, TILE), column_stride, vocab, ALIGNED)
+        mass += folded(weights_at(values_of(raw, FORMAT), top_value), TILE)
+    return tl.sum(mass, 0)
 
 
 @entry
 def collect_kernel(
     logits, row_stride: tl.int64, column_stride: tl.int64,
     k_words, k_stride: tl.int64, k_kind, k_scalar, p_words, p_halves, p_stride: tl.int64, p_kind, p_scalar,
-    peaks, probes, tallies, brackets, held, inside, counts, masses, row_masses,
-    vocab, splits, shares, wants_mass, brackets_it,
+    heads, peaks, probes, tallies, brackets, held, inside, counts, masses, row_masses,
+    vocab, splits, shares, wants_mass, source,
     FORMAT: tl.constexpr, ALIGNED: tl.constexpr, SPLITS: tl.constexpr, HOLD: tl.constexpr, TILE: tl.constexpr,
 ):  # fmt: skip
     """One program a (row, split): what the slice holds above the row's bracket and inside it, exactly.
 
     Writes brackets [rows, 2]; counts and masses [rows, splits] of the tokens above the bracket; the mass of all of the
     slice into row_masses [rows, splits], where top-k is off; the indices of tokens in the bracket into inside
-    [rows, HOLD], in no order, their number into held [rows] (more than HOLD are a miss).
+    [rows, HOLD], in no order, their number into held [rows] (more than HOLD are a miss). Where there is no bracket, the
+    mass alone. `brackets` are written where they are TALLIED, read where they are AIMED_AGAIN: the second time, only
+    rows that have one are looked at.
     """
     row = (tl.program_id(0) // splits).to(tl.int64)
     split = tl.program_id(0) % splits
@@ -241,37 +266,30 @@ def collect_kernel(
     p = top_p(p_words, p_halves, p_stride, p_kind, p_scalar, row)
     low = HIGHEST
     high = HIGHEST
-    if brackets_it:
-        low, high = narrowed(probes, tallies, row, shares, k, p, SPLITS, HOLD)
+    if source == AIMED_AGAIN:
+        low = tl.load(brackets + row * 2)
+        high = tl.load(brackets + row * 2 + 1)
+    if source == TALLIED:
+        if tl.load(heads + row) == NOT_HELD:
+            low, high = narrowed(probes, tallies, row, shares, k, p, SPLITS, HOLD)
         if split == 0:
             tl.store(brackets + row * 2, low)
             tl.store(brackets + row * 2 + 1, high)
-    weighs = ((p != ONE) | (wants_mass != 0)) & ((k == 0) | (low < high))
-    if weighs | (low < high):
+    weighs = (p != ONE) | (wants_mass != 0)
+    if (low < high) | (weighs & (k == 0) & (source != AIMED_AGAIN)):
         s = tl.arange(0, SPLITS)
-        top = tl.max(tl.load(peaks + row * splits + s, mask=s < splits, other=INELIGIBLE), 0)
-        top_value = value_of(top)
-        under_low = rank_under(low)
-        under_high = rank_under(high)
+        top_value = value_of(tl.max(tl.load(peaks + row * splits + s, mask=s < splits, other=INELIGIBLE), 0))
         base = row_start(logits, row, row_stride, ALIGNED)
-        lane = tl.arange(0, TILE)
         first, end = tiles_of(split, splits, vocab, TILE)
-        mass = tl.zeros([TILE // IN_THREAD], tl.int64)
-        mass_above = tl.zeros([TILE // IN_THREAD], tl.int64)
-        count_above = tl.zeros([TILE // IN_THREAD], tl.int32)
-        for batch in tl.range(first, end, MOST_TILES):
-            found = tl.zeros([TILE], tl.int32)
-            for tile in tl.range(batch, tl.minimum(batch + MOST_TILES, end), num_stages=STAGES):
-                raw = load_words(base, tile * TILE + lane, column_stride, vocab, ALIGNED)
-                ranks = ranks_of(raw, FORMAT)
-                above = ranks > under_high
-                if weighs:
-                    amounts = weights_at(values_of(raw, FORMAT), top_value)
-                    mass += folded(amounts, TILE)
-                    mass_above += folded(tl.where(above, amounts, 0), TILE)
-                count_above += folded(above.to(tl.int32), TILE)
-                found |= tl.where((ranks > under_low) & (above == 0), 1 << (tile - batch), 0)
-            keep_found(found, batch * TILE + lane, held + row, inside + row * HOLD, HOLD)
-        tl.store(counts + row * splits + split, tl.sum(count_above, 0))
-        tl.store(masses + row * splits + split, tl.sum(mass_above, 0))
-        tl.store(row_masses + row * splits + split, tl.sum(mass, 0))
+        place = row * splits + split
+        if low < high:
+            count, mass, whole = survey(
+                base, column_stride, vocab, first, end, top_value, rank_under(low), rank_under(high), weighs,
+                held + row, inside + row * HOLD, FORMAT, ALIGNED, HOLD, TILE,
+            )  # fmt: skip
+            tl.store(counts + place, count)
+            tl.store(masses + place, mass)
+            tl.store(row_masses + place, whole)
+        else:
+            whole = weigh(base, column_stride, vocab, first, end, top_value, FORMAT, ALIGNED, TILE)
+            tl.store(row_masses + place, whole)

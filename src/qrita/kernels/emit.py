@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import triton.language as tl
 
+from qrita.kernels.bits import MOST_TILES, lowest_bit, reserve
 from qrita.kernels.entry import entry
-from qrita.kernels.order import keys_of
+from qrita.kernels.order import index_of, keys_of, places_of
 from qrita.kernels.rows import bound, element, load_keys, row_start
 from qrita.kernels.select import CUT_COUNT, CUT_INDEX, CUT_KEY, CUT_STATE, EMITTED, kept_by
 from qrita.kernels.truncate import minus_infinity, tiles_of
@@ -40,35 +41,66 @@ def mask_kernel(
 
 
 @entry
-def list_kernel(
-    logits, row_stride: tl.int64, column_stride: tl.int64, cuts, listing, indices, values, rows: tl.int64, vocab, slots,
-    FORMAT: tl.constexpr, ALIGNED: tl.constexpr, BLOCK: tl.constexpr,
+def kept_kernel(
+    logits, row_stride: tl.int64, column_stride: tl.int64, cuts, held, listing, rows: tl.int64, vocab, splits, slots,
+    FORMAT: tl.constexpr, ALIGNED: tl.constexpr, TILE: tl.constexpr,
 ):  # fmt: skip
-    """One program a row: the listed tokens into their places, indices and values [rows, slots]; -1 and -inf past them.
+    """One program a (row, split): the tokens up to the cut into listing [rows, slots] of place, in no order.
 
-    A token's place is the number of listed tokens that come before it in the order, counted block against block.
+    `held` [rows] is 0 before, their number afterwards.
     """
-    row = tl.program_id(0).to(tl.int64)
+    row = (tl.program_id(0) // splits).to(tl.int64)
+    split = tl.program_id(0) % splits
+    key = tl.load(cuts + rows * CUT_KEY + row)
+    last = tl.load(cuts + rows * CUT_INDEX + row)
+    base = row_start(logits, row, row_stride, ALIGNED)
+    lane = tl.arange(0, TILE)
+    first, end = tiles_of(split, splits, vocab, TILE)
+    for batch in tl.range(first, end, MOST_TILES):
+        found = tl.zeros([TILE], tl.int32)
+        for tile in tl.range(batch, tl.minimum(batch + MOST_TILES, end)):
+            index = tile * TILE + lane
+            keys = load_keys(base, index, column_stride, vocab, FORMAT, ALIGNED)
+            found |= tl.where(kept_by(keys, index, key, last), 1 << (tile - batch), 0)
+        most, slot = reserve(found, held + row)
+        for _ in tl.range(0, most):
+            bit, of_tile = lowest_bit(found)
+            at = (batch + of_tile) * TILE + lane
+            keys_at = load_keys(base, tl.where(found != 0, at, vocab), column_stride, vocab, FORMAT, ALIGNED)
+            tl.store(listing + row * slots + slot, places_of(keys_at, at), mask=(found != 0) & (slot < slots))
+            found ^= bit
+            slot += 1
+
+
+@entry
+def list_kernel(
+    logits, row_stride: tl.int64, column_stride: tl.int64, cuts, listing, indices, values,
+    rows: tl.int64, vocab, slots, blocks,
+    FORMAT: tl.constexpr, ALIGNED: tl.constexpr, BLOCK: tl.constexpr, OTHERS: tl.constexpr,
+):  # fmt: skip
+    """One program a (row, block of slots): listed tokens into their places, indices and values [rows, slots].
+
+    A token's slot is the number of listed tokens that come before it, counted block against block. Past the listed
+    ones stand -1 and -inf.
+    """
+    row = (tl.program_id(0) // blocks).to(tl.int64)
+    block = tl.program_id(0) % blocks
     base = row_start(logits, row, row_stride, ALIGNED)
     listing += row * slots
     count = tl.minimum(tl.load(cuts + rows * CUT_COUNT + row), slots)
-    for start in tl.range(0, slots, BLOCK):
-        slot = start + tl.arange(0, BLOCK)
-        index = tl.load(listing + slot, mask=slot < count, other=vocab)
-        raw = tl.load(element(base, index, column_stride, ALIGNED), mask=slot < count, other=-1)
-        keys = keys_of(raw, FORMAT)
-        place = tl.zeros([BLOCK], tl.int32)
-        for other_start in tl.range(0, count, BLOCK):
-            other_slot = other_start + tl.arange(0, BLOCK)
-            other = tl.load(listing + other_slot, mask=other_slot < count, other=vocab)
-            other_keys = load_keys(base, other, column_stride, vocab, FORMAT, ALIGNED)
-            before = (other_keys[None, :] > keys[:, None]) | (
-                (other_keys[None, :] == keys[:, None]) & (other[None, :] < index[:, None])
-            )
-            place += tl.sum(before.to(tl.int32), 1)
-        tl.store(indices + row * slots + place, index, mask=slot < count)
-        tl.store(values + row * slots + place, raw, mask=slot < count)
-        past = (slot >= count) & (slot < slots)
-        tl.store(indices + row * slots + slot, tl.full([BLOCK], -1, tl.int32), mask=past)
-        blank = tl.full([BLOCK], minus_infinity(FORMAT), tl.int32).to(raw.dtype)
-        tl.store(values + row * slots + slot, blank, mask=past)
+    slot = block * BLOCK + tl.arange(0, BLOCK)
+    own = tl.load(listing + slot, mask=slot < count, other=0)
+    before = tl.zeros([BLOCK], tl.int32)
+    end = tl.where(block * BLOCK < count, count, 0)
+    for start in tl.range(0, end, OTHERS):
+        other_slot = start + tl.arange(0, OTHERS)
+        others = tl.load(listing + other_slot, mask=other_slot < count, other=-(2**63))
+        before += tl.sum((others[None, :] > own[:, None]).to(tl.int32), 1)
+    index = index_of(own)
+    raw = tl.load(element(base, index, column_stride, ALIGNED), mask=slot < count, other=-1)
+    tl.store(indices + row * slots + before, index, mask=slot < count)
+    tl.store(values + row * slots + before, raw, mask=slot < count)
+    past = (slot >= count) & (slot < slots)
+    tl.store(indices + row * slots + slot, tl.full([BLOCK], -1, tl.int32), mask=past)
+    blank = tl.full([BLOCK], minus_infinity(FORMAT), tl.int32).to(raw.dtype)
+    tl.store(values + row * slots + slot, blank, mask=past)

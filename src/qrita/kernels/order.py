@@ -91,3 +91,19 @@ def keys_of_ranks(ranks):
     """int32 keys."""
     keys = ranks - 0x7FFFFF
     return tl.where(ranks < FIRST, INELIGIBLE, tl.where(keys == -1, 0, keys))
+
+
+@triton.jit
+def places_of(keys, index):
+    """int64 that is greater the earlier a token comes in the order.
+
+    63       32 31                   0
+    |   key    | 0x7fffffff - index |
+    """
+    return (keys.to(tl.int64) << 32) | (0x7FFFFFFF - index)
+
+
+@triton.jit
+def index_of(places):
+    """int32, the index of the token that has such a place."""
+    return 0x7FFFFFFF - (places & 0x7FFFFFFF).to(tl.int32)

@@ -31,6 +31,10 @@ ENDS = tl.constexpr(4)
 ROUNDS = tl.constexpr(8)
 """Rounds of a search that leaves a fifth: 2**32 keys become 2**13.5, a six-hundredth of a binade."""
 
+PEAKED = tl.constexpr(8)
+"""A row is peaked where top-p keeps at most one in so many of a sample. Of the row itself it keeps far fewer then: the
+sample has not seen the heaviest tokens."""
+
 LOG2_E = tl.constexpr(1.4426950408889634)
 
 
@@ -56,6 +60,13 @@ def amounts_of(keys, top_value, k):
 
 
 @triton.jit
+def part_of(first, end, number):
+    """(first, end) of one of the parts, ENDS + 1 of them, that a bracket is cut into by the pivots of a round."""
+    span = end - first
+    return first + span * number // (ENDS + 1), first + span * (number + 1) // (ENDS + 1)
+
+
+@triton.jit
 def bracket_of(keys, top, k, p, vocab):
     """(low, high): keys of a sample between which the row's cut should lie, by count or by mass.
 
@@ -78,13 +89,12 @@ def bracket_of(keys, top, k, p, vocab):
     for _ in range(ROUNDS):
         first = tl.where(lower, near, far)
         end = tl.where(lower, near_end, far_end)
-        pivots = first + (end - first) * (lane % ENDS + 1) // (ENDS + 1)
+        pivots, _ = part_of(first, end, lane % ENDS + 1)
         reach = keys[None, :] >= pivots.to(tl.int32)[:, None]
         reaches = tl.sum(tl.where(reach, amounts[None, :], 0.0), 1) >= goal
-        near = tl.max(tl.where(lower & reaches, pivots, near), 0)
-        far = tl.max(tl.where(lower | (reaches == 0), far, pivots), 0)
-        near_end = tl.min(tl.where(lower & (reaches == 0), pivots, near_end), 0)
-        far_end = tl.min(tl.where(lower | reaches, far_end, pivots), 0)
+        reached = tl.sum(tl.where(reaches, tl.where(lower, 1, 1 << 8), 0), 0)
+        near, near_end = part_of(near, near_end, reached & 0xFF)
+        far, far_end = part_of(far, far_end, reached >> 8)
     # The ends are put onto tokens of the sample, so that a run of equal ones is a bracket of one key.
     low = tl.min(tl.where(keys >= near, keys, HIGHEST), 0)
     high = tl.min(tl.where(keys >= far, keys, HIGHEST), 0)
@@ -95,24 +105,32 @@ def bracket_of(keys, top, k, p, vocab):
 def probe_kernel(
     logits, row_stride: tl.int64, column_stride: tl.int64,
     k_words, k_stride: tl.int64, k_kind, k_scalar, p_words, p_halves, p_stride: tl.int64, p_kind, p_scalar,
-    probes, held, vocab,
+    probes, marks, held, vocab, keep,
     FORMAT: tl.constexpr, ALIGNED: tl.constexpr, SAMPLE: tl.constexpr,
 ):  # fmt: skip
-    """One program a row: probes [rows, PIVOTS], and 0 into held [rows]. HIGHEST where there is nothing to look for."""
+    """One program a row: probes [rows, PIVOTS], marks [rows], and 0 into held [rows].
+
+    Pivots are HIGHEST where there is nothing to look for. A row is marked where groups, `keep` of them, are likely to
+    hold the answer: the output is filled then while the row is read, which is in vain where they do not.
+    """
     row = tl.program_id(0).to(tl.int64)
     k = top_k(k_words, k_stride, k_kind, k_scalar, row, vocab)
     p = top_p(p_words, p_halves, p_stride, p_kind, p_scalar, row)
     none = (row * 0).to(tl.int32) + HIGHEST
     low, high, top = none, none, none
+    marked = (k > 0) & (k <= keep)
     if (k > 0) | (p != ONE):
         base = row_start(logits, row, row_stride, ALIGNED)
         keys = load_keys(base, spread(vocab, SAMPLE), column_stride, vocab, FORMAT, ALIGNED)
         top = tl.max(keys, 0)
         if top > INELIGIBLE:
             low, high = bracket_of(keys, top, k, p, vocab)
+            excess = tl.where(keys >= low, PEAKED, 0) - (keys > INELIGIBLE).to(tl.int32)
+            marked = marked | ((k == 0) & (tl.sum(excess, 0) <= 0))
     middle = key_of_value(0.5 * value_of(low) + 0.5 * value_of(high))
     tl.store(probes + row * PIVOTS, low)
     tl.store(probes + row * PIVOTS + 1, tl.minimum(tl.maximum(middle, low), high))
     tl.store(probes + row * PIVOTS + 2, tl.minimum(high, HIGHEST - 1) + 1)
     tl.store(probes + row * PIVOTS + 3, top)
+    tl.store(marks + row, marked.to(tl.int32))
     tl.store(held + row, 0)

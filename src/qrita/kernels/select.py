@@ -26,7 +26,20 @@ EMITTED = tl.constexpr(2)
 # What a call wants beside the cut, as bits.
 WANT_MASS = tl.constexpr(1)
 WANT_LIST = tl.constexpr(2)
-WANT_OUTPUT = tl.constexpr(4)
+
+# The rows of the output that are filled while the logits are read, and into which settling writes what is kept.
+NO_ROW = tl.constexpr(0)
+EVERY_ROW = tl.constexpr(1)
+MARKED_ROWS = tl.constexpr(2)
+
+
+@triton.jit
+def is_filled(filled, marks, row):
+    """Whether a row is one of those."""
+    yes = filled == EVERY_ROW
+    if filled == MARKED_ROWS:
+        yes = tl.load(marks + row) != 0
+    return yes
 
 
 @triton.jit

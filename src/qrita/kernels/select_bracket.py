@@ -5,8 +5,10 @@ from __future__ import annotations
 import triton
 import triton.language as tl
 
+from qrita.kernels.bracket import AIM
 from qrita.kernels.entry import entry
-from qrita.kernels.order import HIGHEST, INELIGIBLE
+from qrita.kernels.order import HIGHEST, INELIGIBLE, value_of
+from qrita.kernels.probe import LOG2_E, key_of_value
 from qrita.kernels.rows import ONE, load_keys, row_start, target_mass, top_k, top_p
 from qrita.kernels.search import bounds, measure, search
 from qrita.kernels.select import CUT_STATE, MISSED, SELECTED, store_cut, tokens_for
@@ -83,26 +85,94 @@ def nth_by_index(keys, index, key, quota):
     return last
 
 
+@triton.jit
+def beside(keys, top, low, end, share, k, short, over):
+    """(low, end): where the cut of a row must lie that is not in its bracket [low, end); empty if nobody knows.
+
+    By how much the bracket misses its goal is known: it is `short` of it, or what lies above reaches it by `over`. So
+    many tokens further, as dense as those in the near half of the bracket, and each lighter or heavier by half of the
+    way, is the middle of the next one. The tile holds one in `share` of the bracket's tokens.
+
+        goal ......... | low      bracket      end |            short: the cut lies below
+                       | low      bracket      end | .... goal  over: it lies above
+    """
+    under = short > 0
+    edge = tl.where(under, low, tl.minimum(end - 1, top))
+    amount = tl.where(k > 0, 1.0, weights_of(edge, top).to(tl.float32))
+    missing = tl.where(under, short, over).to(tl.float32) / tl.maximum(amount, 1.0)
+    half = 0.5 * (value_of(tl.minimum(end - 1, top)) - value_of(low))
+    lower = keys < key_of_value(value_of(low) + half)
+    dense = tl.sum(((keys > INELIGIBLE) & (lower == under)).to(tl.int32), 0).to(tl.float32) * share
+    each = half / tl.maximum(dense, 1.0)
+    reach = each * tl.minimum(missing * 0.25 + AIM * 0.2, AIM * 0.5)
+    lighter = tl.where(k > 0, 1.0, tl.exp2(tl.where(under, 0.5, -0.5) * missing * each * LOG2_E))
+    place = value_of(edge) + tl.where(under, -1.0, 1.0) * missing * tl.minimum(lighter, 2.0) * each
+    near = key_of_value(place - reach)
+    far = key_of_value(place + reach)
+    known = (near > INELIGIBLE) & (far > near)
+    near = tl.where(under, near, tl.maximum(near, end))
+    far = tl.where(under, tl.minimum(far, low), far)
+    known = known & (near < far)
+    return tl.where(known, near, HIGHEST), tl.where(known, far, HIGHEST)
+
+
+@triton.jit
+def thinned(keys, top, low, end, share, goal, at_hand):
+    """(low, end): where the cut of a row must lie whose bracket [low, end) holds more tokens than fit.
+
+    Those at hand, one in `share`, weigh `at_hand`; the cut is near the place where they reach their share of the goal.
+    """
+    least, greatest, all_of_them = bounds(keys)
+    end_of_search = greatest.to(tl.int64) + 1
+    wanted = tl.maximum(tl.minimum((goal.to(tl.float32) / share).to(tl.int64), at_hand), 1)
+    middle, _ = search(keys, top, least, end_of_search, wanted, True)
+    reached = tl.sum((keys >= middle).to(tl.int32), 0)
+    slack = tl.maximum(1.0 / share * (AIM * 0.5), 1.0).to(tl.int32)
+    near, far = low, end
+    for step in tl.range(0, 2):  # half of a bracket's tokens further down, and up
+        rank = tl.where(step == 0, reached + slack, reached - slack)
+        inside = (rank > 0) & (rank < all_of_them)
+        key, _above = search(keys, top, least, end_of_search, tl.where(inside, rank, 1).to(tl.int64), False)
+        near = tl.where((step == 0) & inside, key, near)
+        far = tl.where((step == 1) & inside, key + 1, far)
+    return near, far
+
+
+@triton.jit
+def aimed_again(keys, top, low, end, found, k, p, count_above, mass_above, total, HOLD: tl.constexpr):
+    """(low, end): where to look next for the cut of a row that was not found in its bracket [low, end)."""
+    goal = tl.where(k > 0, k.to(tl.int64), target_mass(p, total)) - tl.where(k > 0, count_above, mass_above)
+    at_hand = tl.where(k > 0, tl.minimum(found, HOLD).to(tl.int64), tl.sum(measure(keys, top, True), 0))
+    share = tl.maximum(found, HOLD).to(tl.float32) / HOLD
+    inside = tl.where(found > HOLD, (at_hand.to(tl.float32) * share).to(tl.int64), at_hand)
+    near, far = beside(keys, top, low, end, share, k, goal - inside, -goal)
+    if (k == 0) & (found > HOLD) & (goal > 0) & (goal <= inside):
+        near, far = thinned(keys, top, low, end, share, goal, at_hand)
+    return near, far
+
+
 @entry
 def select_bracket_kernel(
     logits, row_stride: tl.int64, column_stride: tl.int64,
     k_words, k_stride: tl.int64, k_kind, k_scalar, p_words, p_halves, p_stride: tl.int64, p_kind, p_scalar,
-    peaks, brackets, held, inside, counts, above_masses, row_masses, cuts, masses,
-    rows: tl.int64, vocab, splits, wants_mass,
+    peaks, brackets, held, inside, counts, above_masses, row_masses, next_brackets, next_held, cuts, masses,
+    rows: tl.int64, vocab, splits, wants_mass, again,
     FORMAT: tl.constexpr, ALIGNED: tl.constexpr, SPLITS: tl.constexpr, HOLD: tl.constexpr, TILE: tl.constexpr,
 ):  # fmt: skip
     """A persistent grid over rows: the records of those whose cut lies in their bracket; MISSED for the others.
 
     Where a bracket of one key holds more tokens than fit, the key is the cut, and the row is read once more for the
-    place of the last token kept.
+    place of the last token kept. For a row that is missed, next_brackets [rows, 2] says where to look `again`, and
+    next_held [rows] is 0; the second time, rows that are settled are left alone, and there is no third.
     """
     row = tl.program_id(0).to(tl.int64)
     while row < rows:
         low = tl.load(brackets + row * 2)
         end = tl.load(brackets + row * 2 + 1)
         found = tl.load(held + row)
+        next_low, next_end = HIGHEST, HIGHEST
         alone = (end.to(tl.int64) - low == 1) & (found > HOLD)
-        hit = (found > 0) & ((found <= HOLD) | alone)
+        hit = (low < end) & (found > 0)
         if hit:
             k = top_k(k_words, k_stride, k_kind, k_scalar, row, vocab)
             p = top_p(p_words, p_halves, p_stride, p_kind, p_scalar, row)
@@ -122,12 +192,19 @@ def select_bracket_kernel(
                 hit, key, above, quota, mass, total = cut_in_bracket(
                     keys, top, k, p, count_above, mass_above, total, wants_mass
                 )
+                hit = hit & (found <= HOLD)
             if hit:
                 if alone:
                     last = row_nth(base, column_stride, vocab, key, quota, FORMAT, ALIGNED, TILE)
                 else:
                     last = nth_by_index(keys, index, key, quota)
                 store_cut(cuts, masses, rows, row, key, last, above + quota, mass, total, SELECTED)
-        if not hit:
-            tl.store(cuts + CUT_STATE * rows + row, MISSED)
+            elif (again == 0) & (alone == 0) & ((k == 0) | (p == ONE)):
+                next_low, next_end = aimed_again(keys, top, low, end, found, k, p, count_above, mass_above, total, HOLD)
+        if again == 0:
+            tl.store(next_brackets + row * 2, next_low)
+            tl.store(next_brackets + row * 2 + 1, next_end)
+            tl.store(next_held + row, 0)
+            if not hit:
+                tl.store(cuts + CUT_STATE * rows + row, MISSED)
         row += tl.num_programs(0)

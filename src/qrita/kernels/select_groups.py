@@ -9,9 +9,21 @@ from qrita.kernels.bits import WORD, store_numbers
 from qrita.kernels.choose import first_of, reach_of
 from qrita.kernels.entry import entry
 from qrita.kernels.order import INELIGIBLE
-from qrita.kernels.rows import bound, load_keys, row_start, top_k
+from qrita.kernels.probe import amounts_of
+from qrita.kernels.rows import ONE, bound, load_keys, row_start, top_k, top_p
 from qrita.kernels.select import CUT_STATE, MISSED
-from qrita.kernels.settle import NOT_HELD
+from qrita.kernels.tally import goal_of, pivots_of, tallies_of
+
+NOT_HELD = tl.constexpr(-1)
+"""The head of a row of which there are no survivors to settle; other heads are their number, and complete or not:
+
+    31      1 0
+    | number | complete |
+"""
+
+
+HOLDS = tl.constexpr(1.001)
+"""Groups hold the answer of top-p if by floats their mass is that much of its goal. Floats err by some 1e-5."""
 
 
 @triton.jit
@@ -27,9 +39,8 @@ def choose_groups(
     """
     g = tl.arange(0, GROUPS)
     peaks = tl.load(maxima + g, mask=g < bound(groups, True), other=INELIGIBLE)
-    key, reached, eligible = reach_of(peaks, tl.where(k > 0, k, KEEP // 2), KEEP)
+    key, reached, eligible = reach_of(peaks, tl.where(k > 0, k, KEEP - KEEP // 8), KEEP)
     complete = eligible <= KEEP
-    tl.debug_barrier()  # rows share no scratch, so nothing rests on this one; it was measured with it
     store_numbers(chosen, first_of(peaks, key, reached, KEEP, WORD), tl.arange(0, GROUPS // WORD) * WORD)
     tl.debug_barrier()
     slot = tl.arange(0, KEEP)
@@ -58,27 +69,33 @@ def first_tokens(picked, GROUP: tl.constexpr, BITS: tl.constexpr):
 @entry
 def gather_kernel(
     logits, row_stride: tl.int64, column_stride: tl.int64,
-    k_words, k_stride: tl.int64, k_kind, k_scalar,
-    maxima, chosen, survivors, heads, cuts,
-    rows: tl.int64, vocab, groups, bracketed,
+    k_words, k_stride: tl.int64, k_kind, k_scalar, p_words, p_halves, p_stride: tl.int64, p_kind, p_scalar,
+    maxima, probes, marks, tallies, chosen, survivors, heads, cuts,
+    rows: tl.int64, vocab, groups, splits, probed,
     FORMAT: tl.constexpr, ALIGNED: tl.constexpr, GROUP: tl.constexpr, GROUPS: tl.constexpr, KEEP: tl.constexpr,
-    SLOTS: tl.constexpr,
+    SLOTS: tl.constexpr, SPLITS: tl.constexpr,
 ):  # fmt: skip
     """A persistent grid over rows: the first tokens of each, up to SLOTS, in token order, for `settle_kernel`.
 
-    Where rows were `bracketed` before, those that are settled are left alone.
+    Where rows were `probed`, those of which groups are not likely to hold the answer are left to brackets: at once,
+    unless they are marked or what is above their pivots has mass enough, and where top-k is off also if what was
+    gathered has too little.
     """
     BITS: tl.constexpr = GROUP if GROUP < WORD else WORD
     row = tl.program_id(0).to(tl.int64)
     while row < rows:
-        state = MISSED
-        if bracketed:
-            state = tl.load(cuts + CUT_STATE * rows + row)
-        else:
-            tl.store(cuts + CUT_STATE * rows + row, MISSED)
+        tl.store(cuts + CUT_STATE * rows + row, MISSED)
         k = top_k(k_words, k_stride, k_kind, k_scalar, row, vocab)
+        likely = (k <= KEEP) | (vocab <= KEEP * GROUP)
+        goal, top_value = 0.0, 0.0
+        if probed:
+            p = top_p(p_words, p_halves, p_stride, p_kind, p_scalar, row)
+            _, _, at_high, total = tallies_of(tallies, row, splits, SPLITS)
+            _, _, _, top_value = pivots_of(probes, row)
+            goal = goal_of(k, p, total)
+            likely = (tl.load(marks + row) != 0) | ((k == 0) & (p != ONE) & (at_high >= goal))
         head = NOT_HELD
-        if (state == MISSED) & ((k <= KEEP) | (vocab <= KEEP * GROUP)):
+        if likely:
             picked, floor, complete = choose_groups(
                 row_start(maxima, row, groups.to(tl.int64), True), chosen + row * KEEP, groups, k, KEEP, GROUPS
             )
@@ -90,8 +107,13 @@ def gather_kernel(
             if (reached > SLOTS) & (k == 0):
                 key += 1
                 reached = tl.sum((keys >= key).to(tl.int32), 0)
+            holds = True
+            if (probed != 0) & (k == 0):
+                mass = tl.sum(tl.where(keys >= key, amounts_of(keys, top_value, k), 0.0), 0)
+                holds = mass >= goal * HOLDS
             words = first_of(keys, key, reached, SLOTS, BITS)
             store_numbers(survivors + row * SLOTS, words, first_tokens(picked, GROUP, BITS))
             head = tl.minimum(reached, SLOTS) * 2 + (complete & (eligible <= SLOTS)).to(tl.int32)
+            head = tl.where(holds, head, NOT_HELD)
         tl.store(heads + row, head)
         row += tl.num_programs(0)

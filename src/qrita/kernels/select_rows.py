@@ -6,17 +6,8 @@ import triton
 import triton.language as tl
 
 from qrita.kernels.entry import entry
-from qrita.kernels.rows import ONE, load_keys, row_start, target_mass, top_k, top_p
-from qrita.kernels.select import (
-    CUT_STATE,
-    MISSED,
-    SELECTED,
-    WANT_LIST,
-    WANT_MASS,
-    kept_by,
-    store_cut,
-    tokens_for,
-)
+from qrita.kernels.rows import ONE, row_start, target_mass, top_k, top_p
+from qrita.kernels.select import CUT_STATE, MISSED, SELECTED, WANT_MASS, store_cut, tokens_for
 from qrita.kernels.stream import row_bounds, row_mass_above, row_nth, row_search
 from qrita.kernels.truncate import total_of
 from qrita.kernels.weight import weights_of
@@ -24,10 +15,10 @@ from qrita.kernels.weight import weights_of
 
 @triton.jit
 def cut_of_row(
-    base, column_stride, vocab, k, p, known_total, slots, wants, scratch,
+    base, column_stride, vocab, k, p, known_total, wants, scratch,
     FORMAT: tl.constexpr, ALIGNED: tl.constexpr, TILE: tl.constexpr,
 ):  # fmt: skip
-    """(key, index, count, mass, total, list_key, list_index) of one row: `cut.cut_of` with passes for reductions.
+    """(key, index, count, mass, total) of one row: `cut.cut_of` with passes for reductions.
 
     `known_total` is the mass of the whole row where truncation has measured it, else 0.
     """
@@ -70,28 +61,18 @@ def cut_of_row(
         above = reached * 0
         quota = reached
     last = row_nth(base, column_stride, vocab, key, quota, FORMAT, ALIGNED, TILE)
-    count = above + quota
-
-    list_key = key
-    list_last = last
-    if ((wants & WANT_LIST) != 0) & (count > slots):
-        goal = slots.to(tl.int64)
-        list_key, _, above = row_search(
-            base, column_stride, vocab, top, low, end, reached, reached, goal, scratch, False, FORMAT, ALIGNED, TILE
-        )
-        list_last = row_nth(base, column_stride, vocab, list_key, goal - above, FORMAT, ALIGNED, TILE)
-    return key, last, count, mass, total, list_key, list_last
+    return key, last, above + quota, mass, total
 
 
 @entry
 def select_rows_kernel(
     logits, row_stride: tl.int64, column_stride: tl.int64,
     k_words, k_stride: tl.int64, k_kind, k_scalar, p_words, p_halves, p_stride: tl.int64, p_kind, p_scalar,
-    row_masses, cuts, masses, listing, scratch, scratch_stride: tl.int64,
-    rows: tl.int64, vocab, splits, slots, wants, truncated,
+    row_masses, cuts, masses, scratch, scratch_stride: tl.int64,
+    rows: tl.int64, vocab, splits, wants, truncated,
     FORMAT: tl.constexpr, ALIGNED: tl.constexpr, SPLITS: tl.constexpr, TILE: tl.constexpr,
 ):  # fmt: skip
-    """A persistent grid over rows: writes the records and, where wanted, listing [rows, slots].
+    """A persistent grid over rows: writes the records.
 
     Where a truncation ran before, rows that it settled are left alone. `scratch` belongs to a program, not to a row.
     """
@@ -108,19 +89,8 @@ def select_rows_kernel(
             if (truncated != 0) & (k == 0) & (p != ONE):
                 known_total = total_of(row_masses, row, splits, SPLITS)
             base = row_start(logits, row, row_stride, ALIGNED)
-            key, last, count, mass, total, list_key, list_last = cut_of_row(
-                base, column_stride, vocab, k, p, known_total, slots, wants, scratch, FORMAT, ALIGNED, TILE
+            key, last, count, mass, total = cut_of_row(
+                base, column_stride, vocab, k, p, known_total, wants, scratch, FORMAT, ALIGNED, TILE
             )
-            if (wants & WANT_LIST) != 0:
-                done = 0
-                for start in tl.range(0, vocab, TILE):
-                    index = start + tl.arange(0, TILE)
-                    keys = load_keys(base, index, column_stride, vocab, FORMAT, ALIGNED)
-                    listed = kept_by(keys, index, list_key, list_last).to(tl.int32)
-                    more = tl.sum(listed, 0)
-                    if more > 0:
-                        place = done + tl.cumsum(listed, 0) - 1
-                        tl.store(listing + row * slots + place, index, mask=listed != 0)
-                    done += more
             store_cut(cuts, masses, rows, row, key, last, count, mass, total, SELECTED)
         row += tl.num_programs(0)

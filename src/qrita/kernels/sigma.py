@@ -13,7 +13,7 @@ from qrita.kernels.entry import entry
 from qrita.kernels.order import INELIGIBLE, keys_of, value_of
 from qrita.kernels.probe import spread
 from qrita.kernels.rows import bound, element, load_keys, row_start, top_k, top_p
-from qrita.kernels.select import CUT_STATE, MISSED
+from qrita.kernels.select import CUT_STATE, MISSED, NO_ROW
 from qrita.kernels.settle import settle
 from qrita.kernels.sigma_table import QUANTILES
 from qrita.kernels.truncate import blank, tiles_of, total_of
@@ -60,13 +60,13 @@ def sigma_kernel(
     logits, row_stride: tl.int64, column_stride: tl.int64,
     out, out_row_stride: tl.int64, out_column_stride: tl.int64,
     k_words, k_stride: tl.int64, k_kind, k_scalar,
-    above, found, floors, peaks, rows: tl.int64, vocab, splits, fill, blanks,
+    above, found, floors, peaks, rows: tl.int64, vocab, splits, fill, filled,
     FORMAT: tl.constexpr, ALIGNED: tl.constexpr, SAMPLE: tl.constexpr, HOLD: tl.constexpr, TILE: tl.constexpr,
 ):  # fmt: skip
     """One program a (row, split): the tokens at or above the row's floor, in token order, in the split's own segment.
 
     Writes above [rows, splits, HOLD // splits] of index, found, floors and peaks [rows, splits]: how many there were
-    (more than the segment holds is a miss), the floor and the greatest key. `blanks` as in `group_maxima_kernel`.
+    (more than the segment holds is a miss), the floor and the greatest key. `filled`: NO_ROW or EVERY_ROW.
     """
     row = (tl.program_id(0) // splits).to(tl.int64)
     split = tl.program_id(0) % splits
@@ -92,7 +92,7 @@ def sigma_kernel(
             tl.store(above + place, offsets, mask=(reach != 0) & (place < segment))
             count += tl.sum(reach, 0)
         peak = tl.maximum(peak, greatest)
-        if blanks:
+        if filled != NO_ROW:
             blank(target, offsets, out_column_stride, inside, raw, fill, FORMAT, ALIGNED)
     tl.store(found + row * splits + split, count)
     tl.store(floors + row * splits + split, floor)
@@ -104,11 +104,11 @@ def select_sigma_kernel(
     logits, row_stride: tl.int64, column_stride: tl.int64,
     out, out_row_stride: tl.int64, out_column_stride: tl.int64,
     k_words, k_stride: tl.int64, k_kind, k_scalar, p_words, p_halves, p_stride: tl.int64, p_kind, p_scalar,
-    above, found, floors, row_masses, cuts, masses, listing,
-    rows: tl.int64, vocab, splits, slots, wants,
+    above, found, floors, row_masses, cuts, masses,
+    rows: tl.int64, vocab, splits, wants, filled,
     FORMAT: tl.constexpr, ALIGNED: tl.constexpr, HOLD: tl.constexpr, SPLITS: tl.constexpr,
 ):  # fmt: skip
-    """A persistent grid over rows: the records, and what else the call wants, of those where the guess hits."""
+    """A persistent grid over rows: the records, and the output where it was filled, of those where the guess hits."""
     row = tl.program_id(0).to(tl.int64)
     while row < rows:
         k = top_k(k_words, k_stride, k_kind, k_scalar, row, vocab)
@@ -128,9 +128,9 @@ def select_sigma_kernel(
         keys = load_keys(base, index, column_stride, vocab, FORMAT, ALIGNED)
         keys = tl.where(keys >= floor, keys, INELIGIBLE)
         complete = fits & (floor == INELIGIBLE + 1)
-        hit = settle(
+        hit, _, _, _ = settle(
             base, column_stride, row_start(out, row, out_row_stride, ALIGNED), out_column_stride, keys, index, k, p,
-            total_of(row_masses, row, splits, SPLITS), complete, cuts, masses, listing, rows, row, slots, wants,
+            total_of(row_masses, row, splits, SPLITS), complete, filled != NO_ROW, cuts, masses, rows, row, wants,
             ALIGNED,
         )  # fmt: skip
         if not hit:

@@ -65,3 +65,20 @@ def store_tallies(target, place, tallies):
     target += place * TALLIES
     for i in tl.static_range(TALLIES):
         tl.store(target + i, tl.sum(tallies[i], 0))
+
+
+@triton.jit
+def tallies_of(tallies, row, splits, SPLITS: tl.constexpr):
+    """(at_low, at_middle, at_high, total) of a row: the sums over its splits, or shares."""
+    s = tl.arange(0, SPLITS)
+    places = tallies + (row * splits + s) * TALLIES
+    at_low = tl.sum(tl.load(places, mask=s < splits, other=0.0), 0)
+    at_middle = tl.sum(tl.load(places + 1, mask=s < splits, other=0.0), 0)
+    at_high = tl.sum(tl.load(places + 2, mask=s < splits, other=0.0), 0)
+    return at_low, at_middle, at_high, tl.sum(tl.load(places + 3, mask=s < splits, other=0.0), 0)
+
+
+@triton.jit
+def goal_of(k, p, total):
+    """fp32, about the measure that the kept tokens have to reach."""
+    return tl.where(k > 0, k.to(tl.float32), p.to(tl.float32, bitcast=True) * total)

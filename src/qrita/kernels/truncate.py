@@ -13,6 +13,7 @@ import triton.language as tl
 from qrita.kernels.entry import entry
 from qrita.kernels.order import INELIGIBLE, keys_of_ranks, rank_under, ranks_of, values_of
 from qrita.kernels.rows import bound, element, row_start, top_k
+from qrita.kernels.select import is_filled
 from qrita.kernels.tally import added, no_tallies, pivots_of, store_tallies
 
 
@@ -54,13 +55,13 @@ def group_maxima_kernel(
     logits, row_stride: tl.int64, column_stride: tl.int64,
     out, out_row_stride: tl.int64, out_column_stride: tl.int64,
     k_words, k_stride: tl.int64, k_kind, k_scalar,
-    probes, tallies, maxima, peaks, vocab, groups, splits, fill, blanks, probed,
+    probes, marks, tallies, maxima, peaks, vocab, groups, splits, fill, filled, probed,
     FORMAT: tl.constexpr, ALIGNED: tl.constexpr, GROUP: tl.constexpr, TILE: tl.constexpr,
 ):  # fmt: skip
     """One program a (row, split): maxima [rows, groups] and peaks [rows, splits] of keys.
 
-    Where the rows were `probed` also tallies [rows, splits, TALLIES]. With `blanks` it also writes `fill` (raw words)
-    over the same part of `out`, which saves a pass over the output; -inf stays -inf.
+    Where the rows were `probed` also tallies [rows, splits, TALLIES]. Of `filled` rows it also writes `fill` (raw
+    words) over the same part of `out`, which saves a pass over the output; -inf stays -inf.
     """
     row = (tl.program_id(0) // splits).to(tl.int64)
     split = tl.program_id(0) % splits
@@ -77,11 +78,12 @@ def group_maxima_kernel(
         low, middle, high, top_value = pivots_of(probes, row)
     under = rank_under(low), rank_under(middle), rank_under(high)
     amounts = no_tallies(TILE)
+    fills = is_filled(filled, marks, row)
     for tile in tl.range(first, end):
         offsets = tile * TILE + within
         inside = offsets < bound(vocab, ALIGNED)
         raw = tl.load(element(base, offsets, column_stride, ALIGNED), mask=inside, other=-1)
-        if blanks:
+        if fills:
             blank(target, offsets, out_column_stride, inside, raw, fill, FORMAT, ALIGNED)
         ranks = ranks_of(raw, FORMAT)
         greatest = tl.max(ranks, 1)
