@@ -31,6 +31,7 @@ HERE = Path(__file__).parent
 
 COMPILING = ("tests/amdsim/test_mutations.py", "tests/amdsim/test_triton_kernels.py", "tests/sim")
 SIMULATED = (
+    "tests/sim/test_emitted_by_kernels.py",
     "tests/sim/test_long_vocabularies.py",
     "tests/sim/test_recipes_by_dtype.py",
     "tests/sim/test_weights_on_a_card.py",

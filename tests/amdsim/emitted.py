@@ -1,14 +1,13 @@
 """The instructions that the project's kernels consist of, as tests/amdsim/emitted/ARCHITECTURE.txt lists them.
 
-`python tests/amdsim/emitted.py DIRECTORY` adds those of the assemblies in a directory, such as Triton's cache after
-`ci/tox -e sim`. What kernels consisted of before stays: it is simulated, and its tests are there.
+`python tests/sim/emitting.py` completes the lists.
 """
 
 from __future__ import annotations
 
 import functools
 import re
-import sys
+from collections.abc import Set
 from pathlib import Path
 
 HERE = Path(__file__).parent / "emitted"
@@ -35,18 +34,13 @@ def instructions() -> tuple[tuple[str, str], ...]:
     return tuple((path.stem, mnemonic) for path in lists for mnemonic in path.read_text().split())
 
 
-def main(directory: Path) -> None:
-    """Complete the lists, by the kernels that the package launches: their names end so."""
-    from amdsim import parse
-
-    found: dict[str, set[str]] = {}
-    for path in sorted(directory.glob("**/*_kernel.amdgcn")):
-        program = parse.program(path.read_text())
-        found.setdefault(program.architecture.name, set()).update(program.mnemonics)
-    for architecture, mnemonics in found.items():
-        mnemonics |= {known for name, known in instructions() if name == architecture}
-        (HERE / f"{architecture}.txt").write_text("\n".join(sorted(mnemonics)) + "\n")
+def of(architecture: str) -> frozenset[str]:
+    """Those of one architecture."""
+    return frozenset(mnemonic for name, mnemonic in instructions() if name == architecture)
 
 
-if __name__ == "__main__":
-    main(Path(sys.argv[1]))
+def add(architecture: str, mnemonics: Set[str]) -> list[str]:
+    """Write those that an architecture's list lacks into it; they are returned."""
+    known = of(architecture)
+    (HERE / f"{architecture}.txt").write_text("\n".join(sorted(known | mnemonics)) + "\n")
+    return sorted(mnemonics - known)
