@@ -101,6 +101,16 @@ def test_instructions_of_a_scan(architecture: str, mnemonic: str, compute: Calla
     assert bench.vector("v3") == [compute(m, s) for m, s in zip(moved, second, strict=True)]
 
 
+@pytest.mark.parametrize("architecture", WAVE32)
+def test_a_sum_of_three_with_the_first_moved(architecture: str) -> None:
+    bench = Bench(architecture)
+    for register, scale in (("v1", 1), ("v2", 100), ("v3", 0x0F000000)):
+        bench.set_vector(register, [scale * lane for lane in range(32)])
+    bench.run("v_add3_u32_e64_dpp v4, v1, v2, v3 row_shr:1 row_mask:0xf bank_mask:0xf bound_ctrl:1")
+    moved = [lane - 1 if lane % 16 else 0 for lane in range(32)]
+    assert bench.vector("v4") == [m + 0x0F000064 * lane & 0xFFFFFFFF for lane, m in enumerate(moved)]
+
+
 @pytest.mark.parametrize("architecture", NAMES)
 def test_floats_with_a_sign_modifier(architecture: str) -> None:
     bench = Bench(architecture)

@@ -17,8 +17,14 @@ HERE = Path(__file__).parent
 SPECIAL = "test_vector_special.py::"
 ELSEWHERE = {
     r"v_accvgpr_(read|write)_b32": "test_vector_instructions.py::test_accumulation_registers",
-    r"v_\w+_dpp": "test_dpp.py::test_each_lane_reads_its_lane",
-    r"v_(min_i32|and_b32|or_b32|ashrrev_i32|cvt_f32_f16|cmp_\w+)_sdwa": SPECIAL + "test_other_instructions_on_parts",
+    r"v_(add|add_nc)_u32_dpp": "test_dpp.py::test_each_lane_reads_its_lane",
+    r"v_(mov_b32|max_i32|min_i32)_dpp": "test_dpp.py::test_instructions_of_a_scan",
+    r"v_add_f32_dpp": "test_dpp.py::test_floats_with_a_sign_modifier",
+    r"v_add_co_u32_e64_dpp": "test_dpp.py::test_a_carry_of_moved_operands",
+    r"v_add3_u32_e64_dpp": "test_dpp.py::test_a_sum_of_three_with_the_first_moved",
+    r"v_(min_i32|cmp_l[et]_i32)_sdwa": SPECIAL + "test_parts_of_registers_as_sources",
+    r"v_(and|or)_b32_sdwa": SPECIAL + "test_parts_of_registers_as_destinations",
+    r"v_(ashrrev_i32|cvt_f32_f16|cmp_eq_u16)_sdwa": SPECIAL + "test_other_instructions_on_parts",
     r"v_(add_u32|lshlrev_b32|mul_u32_u24)_sdwa": SPECIAL + "test_sums_shifts_and_products_of_parts",
     r"v_dual_\w+": "test_vector_special.py::test_dual_instructions_on_floats",
     r"v_(add|sub|subrev|addc|subb|subbrev)_co(_ci)?_u32\w*": "test_vector_special.py::test_sums_with_a_carry",
@@ -101,9 +107,11 @@ def test_an_instruction_that_is_not_simulated_would_be_found() -> None:
 @pytest.mark.parametrize(
     "text",
     ["s_waitcnt vmcnt(0) lgkmcnt(0)", "s_waitcnt_vscnt null, 0x0", "s_waitcnt_depctr 0xfffe", "s_wait_kmcnt 0x0",
-     "s_wait_loadcnt_dscnt 0x0", "s_wait_alu depctr_sa_sdst(0)", "s_delay_alu instid0(VALU_DEP_1) | instskip(NEXT)",
-     "s_clause 0x1", "s_nop 1", "s_sendmsg sendmsg(MSG_DEALLOC_VGPRS)", "buffer_gl0_inv", "buffer_inv sc1",
-     "global_inv scope:SCOPE_SE", "s_set_inst_prefetch_distance 0x1"],
+     "s_wait_loadcnt 0x0", "s_wait_storecnt 0x0", "s_wait_dscnt 0x0", "s_wait_loadcnt_dscnt 0x0",
+     "s_wait_storecnt_dscnt 0x0", "s_wait_alu depctr_sa_sdst(0)",
+     "s_delay_alu instid0(VALU_DEP_1) | instskip(NEXT)", "s_clause 0x1", "s_nop 1",
+     "s_sendmsg sendmsg(MSG_DEALLOC_VGPRS)", "buffer_gl0_inv", "buffer_inv sc1", "global_inv scope:SCOPE_SE",
+     "s_set_inst_prefetch_distance 0x1"],
 )  # fmt: skip
 def test_waits_change_nothing(text: str) -> None:
     from bench import Bench

@@ -27,8 +27,11 @@ def mnemonics_with_carry(architecture: str) -> list[tuple[str, bool, bool, bool]
     """(mnemonic, whether it subtracts, in reverse, with a carry from before)."""
     if architecture in WAVE64:
         names = {"add": "v_addc_co_u32", "sub": "v_subb_co_u32", "subrev": "v_subbrev_co_u32"}
-        plain = [("v_add_co_u32_e32", False, False, False), ("v_sub_co_u32_e32", True, False, False),
-                 ("v_sub_co_u32_e64", True, False, False), ("v_subrev_co_u32_e32", True, True, False)]  # fmt: skip
+        plain = [
+            (f"v_{name}_co_u32_{suffix}", name != "add", name == "subrev", False)
+            for name in names
+            for suffix in ("e32", "e64")
+        ]
     else:
         names = {"add": "v_add_co_ci_u32", "sub": "v_sub_co_ci_u32", "subrev": "v_subrev_co_ci_u32"}
         plain = [("v_add_co_u32", False, False, False), ("v_sub_co_u32", True, False, False)]
@@ -272,18 +275,20 @@ def test_parts_of_registers_as_sources(architecture: str, part: str, sign: bool)
     bench.run(
         f"v_min_i32_sdwa v3, {operand}, v2 dst_sel:DWORD dst_unused:UNUSED_PAD {tail}",
         f"v_cmp_le_i32_sdwa s[4:5], {operand}, v2 {tail}",
+        f"v_cmp_lt_i32_sdwa s[6:7], v2, {operand} src0_sel:DWORD src1_sel:{part}",
     )
     start, width = PARTS[part]
-    flags = bench.mask(4)
+    flags, above = bench.mask(4), bench.mask(6)
     for lane in range(64):
         if not MASK >> lane & 1:
-            assert not flags >> lane & 1
+            assert not (flags | above) >> lane & 1
             continue
         taken = first[lane] >> start & ((1 << width) - 1)
         value = definitions.signed(taken, width) if sign else definitions.signed(taken, 32)
         other = definitions.signed(second[lane], 32)
         assert bench.vector("v3")[lane] == min(value, other) & 0xFFFFFFFF
         assert bool(flags >> lane & 1) == (value <= other)
+        assert bool(above >> lane & 1) == (value > other)
 
 
 @pytest.mark.parametrize("architecture", WAVE64)
@@ -438,16 +443,22 @@ PACKED: dict[str, tuple[str, Callable[..., int | None]]] = {
     "v_pk_max_f16": ("f16", definitions.number_maximum(F16)),
     "v_pk_min_f16": ("f16", definitions.number_minimum(F16)),
 }
+RENAMED = {("gfx1201", "v_pk_max_f16"), ("gfx1201", "v_pk_min_f16")}
+"""Generation 12 has them by other names."""
 
 
-@pytest.mark.parametrize("mnemonic", PACKED)
+@pytest.mark.parametrize(
+    ("architecture", "mnemonic"),
+    [(a, m) for a in NAMES for m in PACKED if (a, m) not in RENAMED],
+)
 @pytest.mark.parametrize(("low", "high"), [((0, 0), (1, 1)), ((1, 0), (0, 1)), ((0, 1), (0, 1))])
-def test_two_halves_at_once(mnemonic: str, low: tuple[int, int], high: tuple[int, int]) -> None:
+def test_two_halves_at_once(architecture: str, mnemonic: str, low: tuple[int, int], high: tuple[int, int]) -> None:
     """Which halves make the lower result, and which the upper one."""
     kind, compute = PACKED[mnemonic]
-    bench = Bench("gfx950")
+    bench = Bench(architecture)
     words = [
-        [a | b << 16 for a, b in zip(values(kind, 64, (i, 0)), values(kind, 64, (i, 1)), strict=True)] for i in (1, 2)
+        [a | b << 16 for a, b in zip(*(values(kind, bench.width, (i, half)) for half in (0, 1)), strict=True)]
+        for i in (1, 2)
     ]
     for register, operand in zip(("v1", "v2"), words, strict=True):
         bench.set_vector(register, operand)
