@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import os
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 
@@ -21,13 +22,21 @@ class Device:
         architecture: "sm_90", "gfx950" and so on; "interpreter" where kernels run in Triton's interpreter.
         wave: threads that run in lockstep, a warp or a wavefront.
         multiprocessors: multiprocessors or compute units.
+        cache: bytes of L2 that they have together; 0 where the driver does not say.
+        bandwidth: bytes a second between them and memory, by its clock and the width of its bus; 0 where the driver
+            does not say.
     """
 
     name: str
     architecture: str
     wave: int
     multiprocessors: int
+    cache: int = 0
+    bandwidth: int = 0
 
+
+DIES = {"gfx942": 38, "gfx950": 32}
+"""Compute units of a die, where a card has several with an L2 each and the driver gives the size of one."""
 
 INTERPRETER = Device(name="Triton interpreter", architecture="interpreter", wave=32, multiprocessors=4)
 
@@ -56,4 +65,18 @@ def _gpu(index: int) -> Device:
         architecture=architecture,
         wave=properties.warp_size,
         multiprocessors=properties.multi_processor_count,
+        cache=_cache(properties, architecture),
+        bandwidth=_bandwidth(properties),
     )
+
+
+def _cache(properties: Any, architecture: str) -> int:
+    units: int = properties.multi_processor_count
+    dies = max(1, round(units / DIES.get(architecture, units)))
+    return int(getattr(properties, "L2_cache_size", 0)) * dies
+
+
+def _bandwidth(properties: Any) -> int:
+    """Two transfers a clock, as drivers count: of memory with four this is half, and so a lower bound."""
+    kilohertz, bits = (int(getattr(properties, name, 0)) for name in ("memory_clock_rate", "memory_bus_width"))
+    return 2 * kilohertz * 1000 * bits // 8

@@ -6,8 +6,10 @@ from dataclasses import dataclass, replace
 
 import torch
 
+from qrita import entries
 from qrita.device import MAX_THREADS, Device
 from qrita.records import Problem
+from qrita.tuning import Tuning
 
 MAX_SPLITS = 64
 """Programs that may share a row in the kernels that stream it."""
@@ -40,7 +42,7 @@ class Plan:
             groups, that look for brackets and in them, that settle few tokens, and that search whole rows.
         splits: programs that share a row where it is streamed.
         programs, row_programs: the size of the persistent grids, which walk over rows; of those that search whole rows.
-        origin: whether the plan was measured on such a card or derived from another's.
+        origin: on which card its figures were measured, or that they are derived from another's.
     """
 
     truncation: str
@@ -93,41 +95,44 @@ class Plan:
             )
 
 
-def choose(problem: Problem, device: Device) -> Plan:
-    """The plan for a problem on a device. Pure: equal shapes and an equal k give equal plans.
+def choose(problem: Problem, device: Device, figures: Tuning | None = None) -> Plan:
+    """The plan for a problem on a device. Pure: equal shapes, an equal k and equal figures give equal plans.
 
-    The figures behind it were measured on an H200 with torch 2.11 and Triton 3.6: docs/performance.md.
+    Args:
+        problem: what is asked.
+        device: where.
+        figures: to make the plan from; None takes those in force for the device (`qrita.entries`).
     """
+    tuned, origin = entries.in_force(device) if figures is None else (figures, "of figures that are tried")
     rows, vocab = problem.rows, problem.vocab
-    measured = device.architecture == "sm_90"
     short = vocab <= 32 * 4096
     few = short and isinstance(problem.k, int) and problem.k <= 56
-    tile = 1024  # of 1024, 2048 and 4096, for the streaming kernels; 512 with 2 warps is as good
-    # Of 1024 rows, k = 50 took 326 us with 16 programs a row and 333 with 8; p = 0.9 996, 913, and 898 with 4.
-    wanted = (16 if few else 4) if rows >= 4 * device.multiprocessors else 8
-    # Of 64 rows with k = 1000, 32,000 tokens each, 60 us with 17 programs a row and 53 with 8.
-    splits = max(wanted, -(-(8 if few else 4) * device.multiprocessors // rows))
+    wanted = tuned.few_rows_splits
+    if rows >= tuned.many_rows * device.multiprocessors:
+        wanted = tuned.many_rows_small_k_splits if few else tuned.many_rows_splits
+    # Looking for brackets takes longer to start: 64 rows of 32,000, k = 1000, 60 us with 17 programs a row, 53 with 8.
+    streaming = tuned.streaming if few else -(-tuned.streaming // 2)
+    splits = max(wanted, -(-streaming * device.multiprocessors // rows))
     return Plan(
         truncation="groups" if few or 2048 < vocab <= 64 * 8192 else "none",
         group=32 if short else 64,
         groups=4096 if short else 8192,
         keep=64 if few else 128,
         survivors=128 if few else 256,
-        sample=2048,
+        sample=tuned.sample,
         hold=2048,
         bracket=True,
-        tile=tile,
-        row_tile=1024,
-        warps=_warps(4, device),
-        select_warps=_warps(8, device),
-        # 913 us against 994 on an H200; with 4, newer architectures would spill.
-        bracket_warps=_warps(4 if device.architecture in ("sm_80", "sm_89", "sm_90") else 8, device),
-        settle_warps=1,
-        row_warps=_warps(8, device),
-        splits=max(1, min(MAX_SPLITS, splits, -(-vocab // tile))),
-        programs=16 * device.multiprocessors,
-        row_programs=2 * device.multiprocessors,
-        origin="measured" if measured else "derived from figures of sm_90, not measured",
+        tile=tuned.tile,
+        row_tile=tuned.row_tile,
+        warps=_warps(tuned.warps, device),
+        select_warps=_warps(tuned.select_warps, device),
+        bracket_warps=_warps(tuned.bracket_warps, device),
+        settle_warps=_warps(tuned.settle_warps, device),
+        row_warps=_warps(tuned.row_warps, device),
+        splits=max(1, min(MAX_SPLITS, splits, -(-vocab // tuned.tile))),
+        programs=tuned.programs * device.multiprocessors,
+        row_programs=tuned.row_programs * device.multiprocessors,
+        origin=origin,
     )
 
 

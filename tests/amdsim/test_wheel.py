@@ -12,3 +12,8 @@ def test_the_wheel_holds_the_package_and_nothing_else() -> None:
     assert "qrita" in tops
     assert tops <= outside
     assert not [file.as_posix() for file in files if "amdsim" in file.as_posix()]
+
+
+def test_the_wheel_holds_what_was_measured() -> None:
+    files = {file.as_posix() for file in importlib.metadata.files("qrita") or []}
+    assert "qrita/tuned/sm_90.json" in files

@@ -238,13 +238,13 @@ def test_a_report_of_a_file_needs_no_gpu(
 
 
 def test_a_digest_of_the_sources_tells_kernels_apart(tmp_path: Path) -> None:
-    for name in ("api.py", "kernels/cut.py", "bench/jobs.py", "cli/check.py"):
+    for name in ("api.py", "kernels/cut.py", "bench/jobs.py", "cli/check.py", "tuned/sm_90.json"):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text("1", encoding="utf-8")
     digests = [surroundings.sources(tmp_path)]
-    for name in ("bench/jobs.py", "cli/check.py", "kernels/cut.py", "api.py"):
+    for name in ("bench/jobs.py", "cli/check.py", "kernels/cut.py", "api.py", "tuned/sm_90.json"):
         (tmp_path / name).write_text("2", encoding="utf-8")
         digests.append(surroundings.sources(tmp_path))
     assert digests[0] == digests[1] == digests[2]
-    assert len({*digests}) == 3
+    assert len({*digests}) == 4
     assert results.FORMAT == 1

@@ -48,7 +48,7 @@ def test_the_chosen_plan_holds_the_vocabulary() -> None:
 
 
 def test_a_plan_says_whether_it_was_measured_on_such_a_card() -> None:
-    assert plans.choose(problem(1, 1000), H200).origin == "measured"
+    assert plans.choose(problem(1, 1000), H200).origin.startswith("measured on NVIDIA H200 (")
     assert "not measured" in plans.choose(problem(1, 1000), MI355X).origin
 
 
@@ -77,11 +77,24 @@ def test_rocm_devices_are_cuda_devices_to_torch(monkeypatch: pytest.MonkeyPatch,
     assert devices.of(torch.device("cuda", 3)) == MI355X
 
 
+def test_a_driver_that_gives_the_cache_of_a_die(monkeypatch: pytest.MonkeyPatch, no_cache: None) -> None:
+    properties = SimpleNamespace(
+        name="AMD Instinct MI355X", gcnArchName="gfx950", warp_size=64, multi_processor_count=256, L2_cache_size=4 << 20
+    )
+    monkeypatch.setattr(torch.version, "hip", "7.2.0")
+    monkeypatch.setattr(torch.cuda, "get_device_properties", lambda index: properties)
+    assert devices.of(torch.device("cuda", 0)) == replace(MI355X, cache=32 << 20)
+
+
 def test_cuda_devices(monkeypatch: pytest.MonkeyPatch, no_cache: None) -> None:
     properties = SimpleNamespace(name="NVIDIA H200", major=9, minor=0, warp_size=32, multi_processor_count=132)
     monkeypatch.setattr(torch.version, "hip", None)
     monkeypatch.setattr(torch.cuda, "get_device_properties", lambda index: properties)
     assert devices.of(torch.device("cuda", 0)) == H200
+    devices._gpu.cache_clear()
+    sizes = {"L2_cache_size": 60 << 20, "memory_clock_rate": 3_201_000, "memory_bus_width": 6144}
+    vars(properties).update(sizes)
+    assert devices.of(torch.device("cuda", 0)) == replace(H200, cache=60 << 20, bandwidth=4_916_736_000_000)
 
 
 WRONG = [

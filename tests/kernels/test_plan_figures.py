@@ -1,4 +1,4 @@
-"""The figures of plans, written down: whatever a plan is made from, these cards and shapes have these."""
+"""Plans of the figures that a card has without an entry, written down: of these cards and shapes."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from qrita import plan as plans
 from qrita.device import Device
 from qrita.plan import Plan
 from qrita.records import Problem
+from qrita.tuning import derived
 
 DEVICES = {
     "sm_80": Device("NVIDIA A100", "sm_80", wave=32, multiprocessors=108),
@@ -54,7 +55,8 @@ SPLITS = {  # rows of 128,256 tokens: k = 50, p alone
 
 
 def chosen(architecture: str, rows: int, vocab: int, k: int | None) -> Plan:
-    return plans.choose(Problem(torch.empty((rows, vocab), device="meta"), k, 0.9), DEVICES[architecture])
+    device = DEVICES[architecture]
+    return plans.choose(Problem(torch.empty((rows, vocab), device="meta"), k, 0.9), device, derived(device))
 
 
 @pytest.mark.parametrize("architecture", BY_DEVICE)

@@ -13,6 +13,7 @@ import qrita
 from qrita import device as features
 from qrita import engines
 from qrita.bench.results import Here
+from qrita.entries import FOLDER
 
 NOT_MEASURED = ("bench", "cli", "report", "testing")
 """Folders of the package whose sources no time depends on."""
@@ -58,9 +59,9 @@ def here(device: str, repeats: int) -> Here:
 
 
 def sources(folder: Path = Path(qrita.__file__).parent) -> str:
-    """A digest of the sources that times depend on: results of other kernels are not gone on with."""
+    """A digest of the sources and figures that times depend on: results of other kernels are not gone on with."""
     digest = hashlib.sha256()
-    for file in sorted(folder.rglob("*.py")):
+    for file in sorted([*folder.rglob("*.py"), *(folder / FOLDER).glob("*.json")]):
         path = file.relative_to(folder)
         if path.parts[0] not in NOT_MEASURED:
             digest.update(path.as_posix().encode() + b"\0" + file.read_bytes() + b"\0")
