@@ -120,7 +120,8 @@ def _left_out(config: pytest.Config) -> dict[str, str]:
     if engine != "triton":
         left_out["tests/gpu"] = "it needs a GPU and --engine triton"
     if engine == "torch":
-        left_out["tests/conformance/test_plans.py"] = "the torch engine has no plans"
+        for path in ("tests/conformance/test_plans.py", "tests/conformance/test_tuned_figures.py"):
+            left_out[path] = "the torch engine has no plans"
     if not NIGHTLY:
         left_out["what is marked nightly"] = f"this is the profile {PROFILE}"
     if _lone_gpu(config):
@@ -131,7 +132,10 @@ def _left_out(config: pytest.Config) -> dict[str, str]:
 def _left_out_by_simulators(engine: str) -> dict[str, str]:
     if engine not in simulated.NAMES:
         return dict.fromkeys(SIMULATED, f"it needs a simulated card, such as --engine {simulated.NAMES[0]}")
-    left_out = {"tests/sim/test_amd_only_bugs.py": "it is about all simulated cards, and so about no engine"}
+    left_out = {
+        "tests/sim/test_amd_only_bugs.py": "it is about all simulated cards, and so about no engine",
+        "tests/conformance/test_tuned_figures.py": "long tiles take a simulator minutes",
+    }
     if PROFILE == "sim-slice":
         left_out["tests/conformance/test_faults.py"] = "it takes a simulator minutes, and this is a slice"
     return left_out

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import hashlib
 import platform
 from importlib import metadata
@@ -13,7 +14,8 @@ import qrita
 from qrita import device as features
 from qrita import engines
 from qrita.bench.results import Here
-from qrita.entries import FOLDER
+from qrita.entries import FOLDER, Provenance
+from qrita.report.surroundings import gather
 
 NOT_MEASURED = ("bench", "cli", "report", "testing")
 """Folders of the package whose sources no time depends on."""
@@ -56,6 +58,23 @@ def here(device: str, repeats: int) -> Here:
             continue
     versions["Python"] = platform.python_version()
     return Here(f"{card.name} ({card.architecture})", device, versions, repeats)
+
+
+def provenance(device: torch.device, command: str, compared: tuple[str, ...]) -> Provenance:
+    """Where figures that are measured now come from."""
+    card, found = features.of(device), gather(str(device))
+    return Provenance(
+        card=card.name,
+        multiprocessors=card.multiprocessors,
+        driver=found.driver or "unknown",
+        torch=found.torch,
+        triton=(found.triton or "unknown").rpartition(" ")[2],
+        date=datetime.date.today().isoformat(),
+        command=command,
+        commit=found.commit or "unknown",
+        sources=sources(),
+        compared=compared,
+    )
 
 
 def sources(folder: Path = Path(qrita.__file__).parent) -> str:

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from qrita.bench.results import Book, Result
 from qrita.bench.targets import Verdict, slower
 from qrita.bench.timing import Timed
+from qrita.bench.tuner import Step
 from qrita.cli.counting import counted
 
 
@@ -81,6 +82,43 @@ def where_slower(book: Book) -> Iterator[str]:
     """Where a peer was faster than ours."""
     for job, ours, name, share in slower(book.results, book.kinds):
         yield f"{ours}, {job}: {share:.2f} x the time of {name}"
+
+
+def tried(step: Step) -> Iterator[list[str]]:
+    """Rows of the table of what was tried, whose heading is `TRIED`."""
+    yield [step.field, str(step.before), "in use", "1", "", ""]
+    for trial in (*step.trials, *([step.again] if step.again else [])):
+        again = " again" if trial is step.again else ""
+        jobs = sorted(trial.shares, key=lambda job: trial.shares[job])
+        ends = [f"{trial.shares[job]:.3f} {job}" for job in (jobs[0], jobs[-1])] if jobs else ["", ""]
+        mean = f"{trial.mean:.3f}" if jobs else ""
+        yield [step.field, f"{trial.value}{again}", step.verdict(trial), mean, *ends]
+
+
+TRIED = ["figure", "value", "verdict", "mean", "best job", "worst job"]
+"""The heading of that table. Its numbers are times in units of that with the figures in use."""
+
+
+def compared(step: Step) -> Iterator[str]:
+    """A sentence for each value that was tried, for an entry."""
+    for trial in step.trials:
+        said = step.verdict(trial)
+        if trial.shares:
+            some = trial.shares.values()
+            said += f", {trial.mean:.3f} x its time in {counted(len(some), 'jobs')}, {min(some):.3f} to {max(some):.3f}"
+        if step.again is not None and step.again.shares and trial.value == step.again.value:
+            said += f"; measured again {step.again.mean:.3f}"
+        yield f"{step.field} {trial.value} against {step.before}: {said}"
+
+
+def left_out(step: Step) -> Iterator[str]:
+    """What could not be measured, each reason once for a value."""
+    for job, reason in step.failed.items():
+        yield f"{step.field}, {job}: {reason}"
+    for trial in (*step.trials, *([step.again] if step.again else [])):
+        for reason in dict.fromkeys(trial.failed.values()):
+            jobs = [job for job, other in trial.failed.items() if other == reason]
+            yield f"{step.field} {trial.value}, in {counted(len(jobs), 'jobs')}, first {jobs[0]}: {reason}"
 
 
 def aligned(rows: Sequence[Sequence[str]]) -> Iterator[str]:

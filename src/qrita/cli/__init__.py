@@ -10,11 +10,11 @@ from collections.abc import Iterable, Sequence
 from typing import NoReturn
 
 import qrita
-from qrita.cli import bench, check, replay, report
+from qrita.cli import bench, check, replay, report, tune
 from qrita.cli.exits import BROKEN_PIPE, INTERRUPTED, USAGE, UsageError
 from qrita.cli.interrupts import MESSAGE
 
-COMMANDS = {command.__name__.rpartition(".")[2]: command for command in (check, replay, report, bench)}
+COMMANDS = {command.__name__.rpartition(".")[2]: command for command in (check, replay, report, bench, tune)}
 
 _EPILOG = """\
 exit status: 0 passed, 1 failed, 2 wrong usage, 130 interrupted
