@@ -14,7 +14,7 @@ import torch
 from bench_fakes import HERE, MACHINE, FakeTimer
 from torch import Tensor
 
-from qrita.bench import gpu, jobs, peers, plots, results, running, surroundings, targets
+from qrita.bench import gpu, jobs, peers, plots, results, running, surroundings, targets, text
 from qrita.bench.jobs import Job
 from qrita.bench.results import Book
 from qrita.bench.running import Machine
@@ -217,6 +217,19 @@ def test_time_that_is_up_and_ctrl_c(
         capsys, *PART, "--json", str(file), "--no-peers", "--seconds", "5", status=1
     )
     assert "qrita bench: 3 of 4 jobs" in says(capsys, *PART, "--json", str(file), "--no-peers", status=0)
+
+
+@pytest.mark.usefixtures("timer")
+def test_lines_are_in_every_report_of_enough_sizes(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    file = ["--json", str(tmp_path / "book.json"), "--no-peers"]
+    assert text.LINES not in says(capsys, *PART, *file, status=0)
+    for said in (
+        says(capsys, *PART[2:], "--rows", "1,2,4", *file, status=0),
+        says(capsys, "--report-only", *file[:2], "--markdown", str(tmp_path / "table.md"), status=0),
+    ):
+        assert text.LINES in said
+        assert re.search(r"^  1 to 4 x 60 float32 normal, 3 sizes  p = 0\.9 +mask +10 ", said, re.MULTILINE)
+    assert text.LINES in (tmp_path / "table.md").read_text(encoding="utf-8")
 
 
 @pytest.mark.usefixtures("timer", "drawn")

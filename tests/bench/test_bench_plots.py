@@ -57,3 +57,12 @@ def test_without_matplotlib(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     with pytest.raises(PlotError, match=r"plots need matplotlib .*; `pip install '\.\[bench\]'` in a clone brings it"):
         plots.draw(BOOK, tmp_path)
+
+
+def test_fitted_lines_are_drawn(tmp_path: Path) -> None:
+    """A line of each of ours with three batches, and no name of its own in the legend."""
+    some = book(*(result(Job(rows, 1000, k=5), mask=10.0 + rows) for rows in (1, 8, 64)))
+    two = book(*(result(Job(rows, 1000, k=5), mask=10.0 + rows) for rows in (1, 8)))
+    drawn = [plots.draw(each, tmp_path / str(number))[0].read_bytes() for number, each in enumerate((some, two))]
+    assert [svg.count(b"stroke: #000000; stroke-opacity: 0.6; stroke-width: 0.6") for svg in drawn] == [1, 0]
+    assert drawn[0].count(b">mask<") == drawn[1].count(b">mask<")

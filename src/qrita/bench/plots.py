@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from qrita.bench import lines
 from qrita.bench.jobs import Job
+from qrita.bench.lines import Scaling
 from qrita.bench.results import Book, Result
 
 if TYPE_CHECKING:
@@ -78,6 +80,7 @@ def draw(book: Book, folder: Path) -> list[Path]:
         for job, some in times.items():
             figure, (left, right) = plt.subplots(1, 2, figsize=(11.0, 4.2), layout="constrained")
             _panel(left, some, "microseconds a call")
+            _fitted(left, some, job, lines.scalings(book.results))
             _panel(right, shares[job], "times a copy of the logits")
             figure.legend(*left.get_legend_handles_labels(), loc="outside lower center", ncols=6, fontsize=7)
             figure.suptitle(f"{job.vocab:,} tokens, {job.dtype}, {job.family} rows, {job.asked}: {book.here.card}")
@@ -108,6 +111,16 @@ def _panel(axes: Axes, some: Iterable[Curve], label: str) -> None:
     axes.set_yscale("log")
     axes.set_xlabel("rows")
     axes.set_ylabel(label)
+
+
+def _fitted(axes: Axes, some: Iterable[Curve], one: Job, scalings: Iterable[Scaling]) -> None:
+    """The line of each of ours by rows, thin and black, over its curve."""
+    batches = {curve.name: curve.batches for curve in some}
+    for found in scalings:
+        if found.along == "rows" and replace(found.first, rows=1) == one and found.contender in batches:
+            sizes = [rows * one.bytes * lines.PASSES[found.contender] for rows in batches[found.contender]]
+            fitted = [found.line.micros(size) for size in sizes]
+            axes.plot(batches[found.contender], fitted, color="black", linewidth=0.6, alpha=0.6, zorder=3)
 
 
 def _pyplot() -> Any:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Sequence
 
+from qrita.bench.lines import FLOOR, Line, Scaling, scalings
 from qrita.bench.results import Book, Result
 from qrita.bench.targets import Verdict, slower
 from qrita.bench.timing import Timed
@@ -84,6 +86,34 @@ def where_slower(book: Book) -> Iterator[str]:
         yield f"{ours}, {job}: {share:.2f} x the time of {name}"
 
 
+LINES = (
+    "Cost as a line: time = fixed + bytes / speed. Bytes are those of the logits, twice for a mask and a copy, which "
+    "read and write them, once for candidates and a read. Fitted by least squares of relative errors, the largest of "
+    'which is "off by".'
+)
+
+
+def lines(book: Book) -> list[list[str]]:
+    """A table of fitted lines beside those of their floors, heading first; empty where too few sizes were measured."""
+    rows = [_scaling(found) for found in scalings(book.results)]
+    line = ["fixed, us", "TB/s", "off by"]
+    return [["rows", "k, p", "work", *line, "floor", *line], *rows] if rows else []
+
+
+def _scaling(found: Scaling) -> list[str]:
+    first, last = found.first, found.last
+    counts = f"{first.rows:,} to {last.rows:,}" if found.along == "rows" else f"{first.rows:,}"
+    vocabs = f"{first.vocab:,} to {last.vocab:,}" if found.along == "vocab" else f"{first.vocab:,}"
+    shape = f"{counts} x {vocabs} {first.dtype} {first.family}, {counted(found.line.sizes, 'sizes')}"
+    floor = _line(found.floor) if found.floor else ["-", "-", "-"]
+    return [shape, first.asked, found.contender, *_line(found.line), FLOOR[found.contender], *floor]
+
+
+def _line(line: Line) -> list[str]:
+    speed = "level" if math.isinf(line.speed) else f"{line.speed / 1e6:.3g}"
+    return [time(line.fixed), speed, f"{line.deviation:.0%}"]
+
+
 def tried(step: Step) -> Iterator[list[str]]:
     """Rows of the table of what was tried, whose heading is `TRIED`."""
     yield [step.field, str(step.before), "in use", "1", "", ""]
@@ -143,20 +173,22 @@ def _row(cells: Iterable[str]) -> str:
 def document(book: Book, found: Sequence[Verdict]) -> str:
     """All of it as Markdown."""
     versions = ", ".join(f"{name} {version}" for name, version in {**book.here.versions, **book.peers}.items())
-    lines = [
+    said = [
         f"{book.here.card}, {book.date}; {versions}. `{book.command}`",
         "",
         f"Microseconds a call: the median of {book.here.repeats} repeats, the 10th and the 90th percentile.",
         "",
     ]
     if found:
-        lines += [f"Targets: {count(found)}.", "", *markdown(verdicts(found)), ""]
+        said += [f"Targets: {count(found)}.", "", *markdown(verdicts(found)), ""]
     if book.results:
-        lines += [*markdown(times(book)), ""]
-        lines += [f"- `{name}`: {about}" for name, about in book.about.items()]
+        said += [*markdown(times(book)), ""]
+        if fitted := lines(book):
+            said += [LINES, "", *markdown(fitted), ""]
+        said += [f"- `{name}`: {about}" for name, about in book.about.items()]
         states = dict.fromkeys(f"{job.shape}: {result.cache}" for job, result in book.results.items())
-        lines += ["", "The L2:", "", *(f"- {state}" for state in states)]
-    for title, said in (("Not run:", [*not_run(book)]), ("Slower than a peer:", [*where_slower(book)])):
-        if said:
-            lines += ["", title, "", *(f"- {line}" for line in said)]
-    return "\n".join(lines) + "\n"
+        said += ["", "The L2:", "", *(f"- {state}" for state in states)]
+    for title, more in (("Not run:", [*not_run(book)]), ("Slower than a peer:", [*where_slower(book)])):
+        if more:
+            said += ["", title, "", *(f"- {line}" for line in more)]
+    return "\n".join(said) + "\n"

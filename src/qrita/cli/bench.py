@@ -226,6 +226,10 @@ def _report(args: argparse.Namespace, book: Book, interrupted: bool, screen: Scr
         screen.say()
         for line in text.aligned(text.verdicts(verdicts)):
             screen.say(line, style="bold red" if line.startswith("missed") else "")
+    if fitted := text.lines(book):
+        screen.say(f"\n{text.LINES}\n")
+        for line in text.aligned(fitted):
+            screen.say(f"  {line}")
     for title, said in (("not run:", [*text.not_run(book)]), ("slower than a peer:", [*text.where_slower(book)])):
         if said:
             screen.say(f"\n{title}")
