@@ -13,7 +13,7 @@ import qrita
 from qrita.bench.jobs import Job
 from qrita.bench.timing import Bound
 
-Kind = Literal["floor", "ours", "peer"]
+Kind = Literal["floor", "ours", "peer", "ablation"]
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ class Contender:
 
     Attributes:
         name: short; results know it by that.
-        kind: "floor", "ours" or "peer".
+        kind: "floor", "ours", "peer", or "ablation", which is ours with a part exchanged.
         about: what is called, in words.
         takes: why it has no part in a job; "" where it has.
         bind: makes it ready for a setting.
