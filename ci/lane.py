@@ -63,12 +63,14 @@ class Suite:
     calls: tuple[Call, ...]
 
 
+ABLATION = "tests/bench/test_ablation_kernels.py"
+"""Kernels that are in no plan, and so in no other test."""
 ON_CPU = Suite("hardware", "pr", (Call(("tests",)),))
 ON_GPU = Suite(
     "hardware",
     "pr",
     (
-        Call(("--engine", "triton", "-m", "not several_gpus", "tests/gpu", "tests/conformance")),
+        Call(("--engine", "triton", "-m", "not several_gpus", "tests/gpu", "tests/conformance", ABLATION)),
         Call(  # of its own, since each worker above sees one GPU
             ("--engine", "triton", "-m", "several_gpus", "-n", "0", "tests/gpu"),
             empty="what is marked several_gpus needs two GPUs",
@@ -83,7 +85,10 @@ SUITES = {
     "interpreter": Suite(
         "interpreted",
         "slice",
-        (Call(("tests/kernels",)), Call(("--engine", "interpreter", "-m", "not large", "tests/conformance"))),
+        (
+            Call(("tests/kernels",)),
+            Call(("--engine", "interpreter", "-m", "not large", "tests/conformance", ABLATION)),
+        ),
     ),
     "compile": Suite("compiled", "pr", (Call(("tests/compile",)),)),
     "sim": Suite(

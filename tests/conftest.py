@@ -117,6 +117,8 @@ def _left_out(config: pytest.Config) -> dict[str, str]:
         left_out["tests/bench/test_bench_plots.py"] = "it needs matplotlib, which this environment does not have"
     if not _from_a_wheel():
         left_out["tests/amdsim/test_wheel.py"] = "it lists what a wheel installed, and qrita is used from its sources"
+    if engine not in ("triton", "interpreter"):
+        left_out["tests/bench/test_ablation_kernels.py"] = "it launches kernels: --engine triton or interpreter"
     if engine != "triton":
         left_out["tests/gpu"] = "it needs a GPU and --engine triton"
     if engine == "torch":

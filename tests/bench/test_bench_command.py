@@ -2,46 +2,21 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import re
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 import torch
-from bench_fakes import HERE, MACHINE, FakeTimer
-from torch import Tensor
+from bench_fakes import FakeTimer
 
 from qrita.bench import gpu, jobs, peers, plots, results, running, surroundings, targets, text
 from qrita.bench.jobs import Job
 from qrita.bench.results import Book
-from qrita.bench.running import Machine
 from qrita.cli import bench, main
 
 PART = ["--rows", "1,2", "--vocab", "60", "--dtype", "float32", "--family", "normal", "--case", "5:0.9,:0.9"]
-
-
-@pytest.fixture
-def timer(monkeypatch: pytest.MonkeyPatch) -> FakeTimer:
-    """Of a machine whose rows are short, whatever a job says."""
-
-    @contextmanager
-    def settled(device: torch.device) -> Iterator[Machine]:
-        yield MACHINE
-
-    def small(job: Job, device: str, number: int) -> Tensor:
-        return torch.zeros(2, 64)
-
-    timer = FakeTimer({"copy": 10.0})
-    monkeypatch.setattr(surroundings, "gpu", lambda name: torch.device("cpu"))
-    monkeypatch.setattr(surroundings, "here", lambda device, repeats: dataclasses.replace(HERE, repeats=repeats))
-    monkeypatch.setattr(running, "settled", settled)
-    monkeypatch.setattr(running, "make", small)
-    monkeypatch.setattr(running, "inputs_for", lambda *_: 2)
-    monkeypatch.setattr(gpu, "GraphTimer", lambda: timer)
-    return timer
 
 
 def says(capsys: pytest.CaptureFixture[str], *arguments: str, status: int) -> str:

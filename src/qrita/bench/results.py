@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -42,6 +42,15 @@ class Result:
 
 
 @dataclass(frozen=True)
+class Hits:
+    """How many rows of a job truncation by sigma settles, with room for so many tokens above its threshold, or all."""
+
+    job: Job
+    room: int | None
+    hits: int
+
+
+@dataclass(frozen=True)
 class Here:
     """What every result of a book shares: a resumed run has to have the same.
 
@@ -63,9 +72,10 @@ class Book:
 
     Attributes:
         command, date: of the latest run that added to it.
-        kinds, about: contender to what it is: "floor", "ours" or "peer"; and what was called.
+        kinds, about: contender to what it is: "floor", "ours", "peer" or "ablation"; and what was called.
         peers: their versions.
         missing: peers that were asked for and are not there, with the reason.
+        hits: of the ablation.
         skipped: jobs that could not be run at all, in words, with the reason.
         left: how many jobs were still to do when the latest run ended.
     """
@@ -78,6 +88,7 @@ class Book:
     peers: Mapping[str, str] = field(default_factory=dict)
     missing: Mapping[str, str] = field(default_factory=dict)
     results: Mapping[Job, Result] = field(default_factory=dict)
+    hits: Sequence[Hits] = ()
     skipped: Mapping[Job, str] = field(default_factory=dict)
     left: int = 0
 
@@ -120,8 +131,10 @@ class Book:
                 raise BookError(f"expected format {FORMAT} of `qrita bench --json`")
             results = [_result(each) for each in given.pop("results")]
             skipped = {Job.from_dict(each["job"]): each["reason"] for each in given.pop("skipped")}
+            hits = tuple(Hits(**{**each, "job": Job.from_dict(each["job"])}) for each in given.pop("hits", ()))
             here = Here(**given.pop("here"))
-            return cls(here, results={result.job: result for result in results}, skipped=skipped, **given)
+            by_job = {result.job: result for result in results}
+            return cls(here, results=by_job, hits=hits, skipped=skipped, **given)
         except (AttributeError, KeyError, TypeError, ValueError) as error:
             raise BookError(f"not what `qrita bench --json` writes ({type(error).__name__}: {error})") from None
 

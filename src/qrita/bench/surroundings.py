@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import hashlib
 import platform
+from dataclasses import replace
 from importlib import metadata
 from pathlib import Path
 
@@ -13,6 +14,7 @@ import torch
 import qrita
 from qrita import device as features
 from qrita import engines
+from qrita.bench import ablation
 from qrita.bench.results import Here
 from qrita.entries import FOLDER, Provenance
 from qrita.report.surroundings import gather
@@ -75,6 +77,11 @@ def provenance(device: torch.device, command: str, compared: tuple[str, ...]) ->
         sources=sources(),
         compared=compared,
     )
+
+
+def with_ablation(here: Here) -> Here:
+    """The same of the ablation, whose kernels are among its sources: its results go into files of their own."""
+    return replace(here, versions={**here.versions, "ablation": f"sources {sources(Path(ablation.__file__).parent)}"})
 
 
 def sources(folder: Path = Path(qrita.__file__).parent) -> str:

@@ -170,8 +170,8 @@ def _row(cells: Iterable[str]) -> str:
     return "| " + " | ".join(text.replace("|", "\\|") for text in cells) + " |"
 
 
-def document(book: Book, found: Sequence[Verdict]) -> str:
-    """All of it as Markdown."""
+def document(book: Book, found: Sequence[Verdict], tables: Iterable[str] = ()) -> str:
+    """All of it as Markdown, with further tables before the times."""
     versions = ", ".join(f"{name} {version}" for name, version in {**book.here.versions, **book.peers}.items())
     said = [
         f"{book.here.card}, {book.date}; {versions}. `{book.command}`",
@@ -181,6 +181,7 @@ def document(book: Book, found: Sequence[Verdict]) -> str:
     ]
     if found:
         said += [f"Targets: {count(found)}.", "", *markdown(verdicts(found)), ""]
+    said += tables
     if book.results:
         said += [*markdown(times(book)), ""]
         if fitted := lines(book):

@@ -1,8 +1,9 @@
 """Measure the kernels on this machine's GPU, beside the floors that memory sets and other implementations.
 
-With --quick, the rows of the table of targets, each met or missed: minutes. Without it, a grid of shapes, k, p, dtypes
-and kinds of rows: hours, in as many runs as it takes, since each goes on where the file of --json ends. All that is
-compared takes turns in one run: several calls to a CUDA graph, timed by events, on rows made for it.
+With --quick, the rows of the table of targets, each met or missed: minutes. With --ablation, what each part of the
+paper's kernel is worth: a minute or two. Without them, a grid of shapes, k, p, dtypes and kinds of rows: hours, in as
+many runs as it takes, since each goes on where the file of --json ends. All that is compared takes turns in one run:
+several calls to a CUDA graph, timed by events, on rows made for it.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from qrita.cli import bench_ablation
 from qrita.cli.counting import counted
 from qrita.cli.exits import FAILED, INTERRUPTED, PASSED, UsageError
 from qrita.cli.interrupts import ending_at_once
@@ -37,6 +39,14 @@ PEERS = ("torch-sort", "torch-topk", "vllm", "flashinfer")
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The options."""
     parser.add_argument("--quick", action="store_true", help="the table of targets, met or missed, instead of the grid")
+    parser.add_argument(
+        "--ablation", action="store_true", help="the paper's table of what each part of the kernel is worth, and --hits"
+    )
+    parser.add_argument(
+        "--hits",
+        action="store_true",
+        help="count the rows that truncation by sigma settles; with --device cpu in Triton's interpreter, for minutes",
+    )
     parser.add_argument(
         "--json",
         type=Path,
@@ -79,9 +89,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Measure, report, and return the exit status."""
+    bench_ablation.refuse(args)
     if args.report_only:
         return _report(args, _read(args), False, _screen())
-    peers_wanted = _peers_wanted(args.peer, args.no_peers)
+    if args.hits:
+        return bench_ablation.hits(args, _screen())
+    peers_wanted = _peers_wanted(["torch-sort"] if args.ablation else args.peer, args.no_peers)
     with ending_at_once():
         from qrita.bench import gpu, peers, running, surroundings
 
@@ -91,10 +104,13 @@ def run(args: argparse.Namespace) -> int:
         except surroundings.NoGpuError as error:
             raise UsageError(str(error)) from None
         found = peers.find(peers_wanted)
+        contenders = _contenders(args, found)
     screen = _screen()
     with running.settled(device) as machine:
-        book = _book(args, machine, found)
-        book, interrupted = _measured(args, book, jobs, found, gpu.GraphTimer(), machine, screen)
+        book = _book(args, machine, contenders, found)
+        book, interrupted = _measured(args, book, jobs, contenders, gpu.GraphTimer(), machine, screen)
+        if args.ablation and not interrupted:
+            book, interrupted = bench_ablation.with_hits(book, device, screen)
     return _report(args, book, interrupted, screen)
 
 
@@ -131,6 +147,10 @@ def _jobs(args: argparse.Namespace) -> tuple[Job, ...]:
         "cases": args.case and tuple(map(_case, args.case)),
     }
     given = {name: value for name, value in parts.items() if value}
+    if args.ablation:
+        from qrita.bench.ablation.runs import JOB
+
+        return (JOB,)
     if args.quick:
         if given:
             raise UsageError("--quick: its jobs are those of the targets; expected no parts of the grid beside it")
@@ -147,18 +167,23 @@ def _jobs(args: argparse.Namespace) -> tuple[Job, ...]:
     return found
 
 
-def _book(args: argparse.Namespace, machine: Machine, peers: Peers) -> Book:
+def _contenders(args: argparse.Namespace, peers: Peers) -> tuple[Contender, ...]:
+    from qrita.bench.contenders import FLOORS, OURS
+
+    return bench_ablation.contenders(peers.contenders) if args.ablation else (*FLOORS, *OURS, *peers.contenders)
+
+
+def _book(args: argparse.Namespace, machine: Machine, contenders: tuple[Contender, ...], peers: Peers) -> Book:
     """What is known before anything is measured, with the results of the file.
 
     Raises:
         UsageError: the file cannot be used.
     """
     from qrita.bench import results, surroundings
-    from qrita.bench.contenders import FLOORS, OURS
 
-    contenders = (*FLOORS, *OURS, *peers.contenders)
+    here = surroundings.here(machine.device, args.repeats)
     new = results.Book(
-        here=surroundings.here(machine.device, args.repeats),
+        here=surroundings.with_ablation(here) if args.ablation else here,
         command=shlex.join(["qrita", *sys.argv[1:]]),
         date=datetime.date.today().isoformat(),
         kinds={each.name: each.kind for each in contenders},
@@ -180,19 +205,17 @@ def _measured(
     args: argparse.Namespace,
     book: Book,
     jobs: tuple[Job, ...],
-    peers: Peers,
+    contenders: tuple[Contender, ...],
     timer: Timer,
     machine: Machine,
     screen: Screen,
 ) -> tuple[Book, bool]:
     """The book with what was measured, and whether a person ended it."""
     from qrita.bench import results, running, text
-    from qrita.bench.contenders import FLOORS, OURS
     from qrita.bench.results import Result
 
-    contenders: tuple[Contender, ...] = (*FLOORS, *OURS, *peers.contenders)
     names = [each.name for each in contenders]
-    to_do = list(jobs) if args.quick else book.to_do(jobs, names)
+    to_do = list(jobs) if args.quick or args.ablation else book.to_do(jobs, names)
     screen.say(
         f"qrita bench: {len(to_do):,} of {len(jobs):,} jobs on {book.here.card}; contenders {', '.join(names)}; first "
         "calls compile; Ctrl-C ends it with a report"
@@ -221,6 +244,7 @@ def _measured(
 def _report(args: argparse.Namespace, book: Book, interrupted: bool, screen: Screen) -> int:
     from qrita.bench import plots, results, targets, text
 
+    tables = bench_ablation.sections(book) if args.ablation else ()
     verdicts = [targets.judge(limit, book.results, book.here.card) for limit in targets.limits()] if args.quick else []
     if verdicts:
         screen.say()
@@ -230,17 +254,20 @@ def _report(args: argparse.Namespace, book: Book, interrupted: bool, screen: Scr
         screen.say(f"\n{text.LINES}\n")
         for line in text.aligned(fitted):
             screen.say(f"  {line}")
+    for line in bench_ablation.lines(book) if args.ablation else ():
+        screen.say(line)
     for title, said in (("not run:", [*text.not_run(book)]), ("slower than a peer:", [*text.where_slower(book)])):
         if said:
             screen.say(f"\n{title}")
             for line in said:
                 screen.say(f"  {line}")
     failed = bool(book.left or book.skipped) or any(verdict.state != "met" for verdict in verdicts)
+    failed |= args.ablation and bench_ablation.incomplete(book)
     try:
         if args.json is not None and not args.report_only:
             results.write(args.json, book)
         if args.markdown is not None:
-            args.markdown.write_text(text.document(book, verdicts), encoding="utf-8")
+            args.markdown.write_text(text.document(book, verdicts, tables), encoding="utf-8")
         if args.plots is not None:
             for file in plots.draw(book, args.plots):
                 screen.say(f"wrote {file}")
