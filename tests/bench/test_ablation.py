@@ -148,6 +148,18 @@ def test_the_table_of_runs() -> None:
     assert [row[-2:] for row in tables.runs(book())[1:]] == [["-", "-"]] * len(RUNS)
 
 
+def test_the_table_of_parts() -> None:
+    some = book(result(JOB, A=300.0, B=310.0, C=270.0, B_bench=300.0, groups=150.0))
+    heading, *rows = tables.pairs(some)
+    by_runs = {row[1]: row[2:] for row in rows}
+    assert heading == ["part", "runs", "paper", "here"]
+    assert by_runs["B / A"] == ["1.47", "1.03"]
+    assert by_runs["C / B-bench"] == ["0.97", "0.90"]  # the paper's C / B
+    assert by_runs["D / C"] == ["4.11", "-"]
+    assert by_runs["groups / A"] == ["-", "0.50"]
+    assert {name for _, run, other in tables.PAIRS for name in (run, other)} == {*NAMED}
+
+
 HITS = (
     Hits(Job(8, 49_152, "bfloat16", "real", 50), 2048, 2),
     Hits(Job(8, 49_152, "bfloat16", "real", 50), None, 8),
@@ -168,9 +180,10 @@ def test_hits_travel_as_json() -> None:
     assert Book.from_json(some.to_json()) == some
 
 
-def test_both_tables_are_in_the_document() -> None:
+def test_the_tables_are_in_the_document() -> None:
     some = book(result(JOB, A=300.0), hits=HITS)
     said = text.document(some, [], tables.sections(some))
     assert "| A | hit | three pivots | on | tuned | package | exact | 0.919 | 1.00 | 300 (270 to 330) | 1.00 |" in said
+    assert "| fixed blocks instead of tuned ones | B / A | 1.47 | - |" in said
     assert "| 8 x 49,152 bfloat16 real | k = 50 | 2 of 8 | 8 of 8 |" in said
     assert "Rows that truncation" not in "\n".join(tables.sections(book()))

@@ -61,7 +61,7 @@ def test_all_runs_take_turns_in_one_job(capsys: pytest.CaptureFixture[str], fake
     said = says(capsys, "--ablation", "--json", str(file), "--markdown", str(document), status=0)
     assert faked.seen == [["copy", *(run.name for run in RUNS)]]
     assert re.search(r" NOT EXACT +1\.308 +1\.42 +9 \(9 to 9\) +0\.90$", said, re.MULTILINE)
-    assert f"  {JOB}, room for 2,048: 1,000 rows hit\n" in said
+    assert f"  {JOB}, room for 2,048: 1,000 of 1,024 rows hit\n" in said
     assert "1,000 of 1,024            1,024 of 1,024\n" in said
     book = Book.from_json(file.read_text(encoding="utf-8"))
     assert book.hits == HITS

@@ -58,7 +58,7 @@ def with_hits(book: Book, device: torch.device, screen: Screen) -> tuple[Book, b
             if isinstance(found, Hits):
                 counted.append(found)
                 room = "all" if found.room is None else f"{found.room:,}"
-                screen.say(f"  {found.job}, room for {room}: {found.hits:,} rows hit")
+                screen.say(f"  {found.job}, room for {room}: {found.hits:,} of {found.job.rows:,} rows hit")
             else:
                 job, reason = found
                 book = book.without(job, reason)
@@ -80,12 +80,14 @@ def _counted(device: torch.device, normal_rows: int) -> Iterator[Hits | tuple[Jo
 
 
 def lines(book: Book) -> Iterator[str]:
-    """Both tables, for a person who waits."""
+    """The tables, for a person who waits."""
     from qrita.bench import text
     from qrita.bench.ablation import tables
 
     yield ""
     yield from text.aligned(tables.runs(book))
+    yield ""
+    yield from text.aligned(tables.pairs(book))
     if book.hits:
         yield ""
         yield from text.aligned(tables.hits(book.hits))
@@ -97,7 +99,7 @@ def incomplete(book: Book) -> bool:
 
 
 def sections(book: Book) -> Iterator[str]:
-    """Both tables, as Markdown."""
+    """The tables, as Markdown."""
     from qrita.bench.ablation import tables
 
     return tables.sections(book)

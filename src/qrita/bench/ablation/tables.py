@@ -1,4 +1,4 @@
-"""The tables: the runs beside the paper's, and how often truncation hits."""
+"""The tables: the runs beside the paper's, what a part is worth, and how often truncation hits."""
 
 from __future__ import annotations
 
@@ -30,6 +30,35 @@ def _cells(run: Run, book: Book) -> list[str]:
     return [run.name, *parts, run.kind, *paper, *here]
 
 
+PAIRS = (
+    ("fixed blocks instead of tuned ones", "B", "A"),
+    ("duplicates off", "C", "B-bench"),
+    ("a miss instead of a hit", "D", "C"),
+    ("no truncation instead of a hit", "E", "C"),
+    ("a miss instead of no truncation", "D", "E"),
+    ("one pivot instead of three, after a hit", "F", "C"),
+    ("one pivot instead of three, after a miss", "G", "D"),
+    ("a sort instead of three pivots", "I", "C"),
+    ("torch's sort instead of all", "J", "A"),
+    ("the package's own miss instead of its hit", "miss", "A"),
+    ("the package's own search of whole rows instead of a hit", "none", "A"),
+    ("groups instead of a hit by sigma", "groups", "A"),
+)
+"""What a part is worth: a run, and the one without that part. B-bench, which the paper has not, is its B."""
+
+
+def pairs(book: Book) -> list[list[str]]:
+    """How many times as long a run takes as another: the paper's, and here."""
+    result = book.results.get(JOB)
+    rows = [["part", "runs", "paper", "here"]]
+    for part, run, other in PAIRS:
+        mine, theirs = PAPERS.get(run), PAPERS.get("B" if other == "B-bench" else other)
+        share = result.share(run, other) if result else None
+        paper = f"{mine / theirs:.2f}" if mine and theirs else "-"
+        rows.append([part, f"{run} / {other}", paper, f"{share:.2f}" if share else "-"])
+    return rows
+
+
 def hits(found: Iterable[Hits]) -> list[list[str]]:
     """Rows of one kind with one k or p a row, heading first; a column for each room."""
     some = list(found)
@@ -41,10 +70,12 @@ def hits(found: Iterable[Hits]) -> list[list[str]]:
 
 
 def sections(book: Book) -> Iterator[str]:
-    """Both as Markdown, for the document of a run."""
+    """All as Markdown, for the document of a run."""
     yield "The paper's runs, on an H100 and here. NOT EXACT: keeps every token that is equal to the last one it should."
     yield ""
     yield from text.markdown(runs(book))
+    yield ""
+    yield from text.markdown(pairs(book))
     yield ""
     if book.hits:
         yield "Rows that truncation by sigma settles:"
