@@ -11,8 +11,7 @@ import pytest
 import torch
 from bench_fakes import FakeTimer
 
-from qrita.bench import gpu, jobs, peers, plots, results, running, surroundings, targets, text
-from qrita.bench.jobs import Job
+from qrita.bench import jobs, peers, plots, results, running, surroundings, targets, text
 from qrita.bench.results import Book
 from qrita.cli import bench, main
 
