@@ -122,7 +122,8 @@ def _left_out(config: pytest.Config) -> dict[str, str]:
     if engine != "triton":
         left_out["tests/gpu"] = "it needs a GPU and --engine triton"
     if engine == "torch":
-        for path in ("tests/conformance/test_plans.py", "tests/conformance/test_tuned_figures.py"):
+        for name in ("test_misses.py", "test_plans.py", "test_tuned_figures.py"):
+            path = f"tests/conformance/{name}"
             left_out[path] = "the torch engine has no plans"
     if not NIGHTLY:
         left_out["what is marked nightly"] = f"this is the profile {PROFILE}"
@@ -136,6 +137,7 @@ def _left_out_by_simulators(engine: str) -> dict[str, str]:
         return dict.fromkeys(SIMULATED, f"it needs a simulated card, such as --engine {simulated.NAMES[0]}")
     left_out = {
         "tests/sim/test_amd_only_bugs.py": "it is about all simulated cards, and so about no engine",
+        "tests/conformance/test_misses.py": "long rows take a simulator minutes",
         "tests/conformance/test_tuned_figures.py": "long tiles take a simulator minutes",
     }
     if PROFILE == "sim-slice":

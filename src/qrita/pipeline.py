@@ -186,30 +186,32 @@ class _Call:
         maxima = self._workspace(problem.rows, groups)
         peaks = self._workspace(problem.rows, plan.splits)
         brackets = _brackets(problem, plan)
-        probes, marks, held, tallies = self._probes() if brackets else self._no_probes()
+        probes, marks, heads, held, tallies = self._probes() if brackets else self._no_probes()
         truncate.group_maxima_kernel[(problem.rows * plan.splits,)](
             *self.logits, *passing.strided(self.out), *self.arguments[:4], probes, marks, tallies, maxima, peaks,
             problem.vocab, groups, plan.splits, self.fill, self.filled, int(brackets),
             **self.shape, GROUP=plan.group, TILE=plan.tile, num_warps=plan.warps,
         )  # fmt: skip
-        heads, survivors = self._gather(maxima, probes, marks, tallies, brackets)
+        if brackets and isinstance(problem.k, int):  # more than the groups kept: they cannot hold it
+            return self._select_bracket(heads, peaks, probes, tallies, held)
+        survivors = self._gather(maxima, probes, marks, tallies, heads, brackets)
         row_masses = self._select_bracket(heads, peaks, probes, tallies, held) if brackets else self._row_masses(peaks)
         self._settle(heads, survivors, row_masses, marks)
         return row_masses
 
     def _gather(
-        self, maxima: Tensor, probes: Tensor, marks: Tensor, tallies: Tensor, probed: bool
-    ) -> tuple[Tensor, Tensor]:
-        """Launch the choice of groups; return the heads of what it gathers, and that."""
+        self, maxima: Tensor, probes: Tensor, marks: Tensor, tallies: Tensor, heads: Tensor, probed: bool
+    ) -> Tensor:
+        """Launch the choice of groups; return what it gathers, of which the heads tell."""
         plan, problem = self.plan, self.problem
-        survivors, heads = self._workspace(problem.rows, plan.survivors), self._workspace(problem.rows, 1)
+        survivors = self._workspace(problem.rows, plan.survivors)
         select_groups.gather_kernel[(min(problem.rows, plan.programs),)](
             *self.logits, *self.arguments, maxima, probes, marks, tallies, self._workspace(problem.rows, plan.keep),
             survivors, heads, self.cuts, problem.rows, problem.vocab, maxima.shape[1], plan.splits, int(probed),
             **self.shape, GROUP=plan.group, GROUPS=plan.groups, KEEP=plan.keep, SLOTS=plan.survivors,
             SPLITS=plans.MAX_SPLITS, num_warps=plan.select_warps,
         )  # fmt: skip
-        return heads, survivors
+        return survivors
 
     def _settle(self, heads: Tensor, survivors: Tensor, row_masses: Tensor, marks: Tensor) -> None:
         plan, problem = self.plan, self.problem
@@ -220,21 +222,21 @@ class _Call:
             **self.shape, SLOTS=plan.survivors, SPLITS=plans.MAX_SPLITS, num_warps=plan.settle_warps,
         )  # fmt: skip
 
-    def _probes(self) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-        """Launch the look at a sample; return probes, marks and zeros, which it leaves, and room for tallies."""
+    def _probes(self) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor]:
+        """Launch the look at a sample; return probes, marks, heads and zeros, which it leaves, and room for tallies."""
         plan, problem = self.plan, self.problem
         probes = self._workspace(problem.rows, probe.PIVOTS.value)
-        marks, held = self._workspace(problem.rows, 1), self._workspace(problem.rows, 1)
+        marks, heads, held = (self._workspace(problem.rows, 1) for _ in range(3))
         tallies = self._workspace(problem.rows, plan.splits * tally.TALLIES.value, torch.float32)
         probe.probe_kernel[(problem.rows,)](
-            *self.logits, *self.arguments, probes, marks, held, problem.vocab, plan.keep,
+            *self.logits, *self.arguments, probes, marks, heads, held, problem.vocab, plan.keep,
             **self.shape, SAMPLE=plan.sample, num_warps=plan.bracket_warps,
         )  # fmt: skip
-        return probes, marks, held, tallies
+        return probes, marks, heads, held, tallies
 
-    def _no_probes(self) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-        """What stands for them where nothing reads them."""
-        return self.cuts, self.cuts, self.cuts, self.cuts.view(torch.float32)
+    def _no_probes(self) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor]:
+        """Room for heads, and what stands for the others where nothing reads them."""
+        return self.cuts, self.cuts, self._workspace(self.problem.rows, 1), self.cuts, self.cuts.view(torch.float32)
 
     def _select_bracket(self, heads: Tensor, peaks: Tensor, probes: Tensor, tallies: Tensor, held: Tensor) -> Tensor:
         plan, problem = self.plan, self.problem
@@ -253,7 +255,7 @@ class _Call:
         )  # fmt: skip
         given = (heads, peaks, new_probes, new_tallies)
         next_brackets, next_held = torch.empty_like(brackets), torch.empty_like(held)
-        for again in (False, True):
+        for again in (False,) if isinstance(problem.k, int) else (False, True):  # counts seldom lead astray
             found = (brackets, held, inside, counts, above_masses, row_masses)
             self._collect(*given, *found, shares=shares, source=bracket.AIMED_AGAIN if again else bracket.TALLIED)
             programs = min(problem.rows, plan.row_programs if again else plan.programs)

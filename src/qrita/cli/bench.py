@@ -250,13 +250,11 @@ def _report(args: argparse.Namespace, book: Book, interrupted: bool, screen: Scr
         screen.say()
         for line in text.aligned(text.verdicts(verdicts)):
             screen.say(line, style="bold red" if line.startswith("missed") else "")
-    if fitted := text.lines(book):
-        screen.say(f"\n{text.LINES}\n")
-        for line in text.aligned(fitted):
-            screen.say(f"  {line}")
     for line in bench_ablation.lines(book) if args.ablation else ():
         screen.say(line)
-    for title, said in (("not run:", [*text.not_run(book)]), ("slower than a peer:", [*text.where_slower(book)])):
+    fitted = [*text.aligned(text.lines(book))]
+    missing, slower = [*text.not_run(book)], [*text.where_slower(book)]
+    for title, said in ((text.LINES, fitted), ("not run:", missing), ("slower than a peer:", slower)):
         if said:
             screen.say(f"\n{title}")
             for line in said:

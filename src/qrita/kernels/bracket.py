@@ -21,7 +21,7 @@ from qrita.kernels.entry import entry
 from qrita.kernels.order import HIGHEST, INELIGIBLE, rank_under, ranks_of, value_of, values_of
 from qrita.kernels.probe import LOG2_E, PIVOTS, key_of_value
 from qrita.kernels.rows import ONE, load_words, row_start, top_k, top_p
-from qrita.kernels.select_groups import NOT_HELD
+from qrita.kernels.select import NOT_HELD
 from qrita.kernels.tally import (
     IN_THREAD,
     TALLIES,
@@ -107,7 +107,8 @@ def store_pivots(new_probes, row, wanted, low, middle, high, probes):
 def narrowed(probes, tallies, row, shares, k, p, SPLITS: tl.constexpr, HOLD: tl.constexpr):
     """int32 (low, high): the row's bracket, [low, high) of keys; empty, at HIGHEST, if there is none.
 
-    Where few enough tokens lie above a pivot that the cut is not above, it is all of those.
+    Where few enough tokens lie above a pivot that the cut is not above, it is all of those; where few enough are
+    eligible at all, it is every key, as in rows that a grammar has masked.
     """
     low, middle, high, top_value = pivots_of(probes, row)
     at_low, at_middle, at_high, total = tallies_of(tallies, row, shares, SPLITS)
@@ -123,7 +124,8 @@ def narrowed(probes, tallies, row, shares, k, p, SPLITS: tl.constexpr, HOLD: tl.
     far = tl.maximum(tl.minimum(far, end - 1), near) + 1
     few = (k > 0) & (at_low >= goal) & (tl.where(upper, at_middle, at_low) <= HOLD)
     near = tl.where(few, first, tl.where(found, near, HIGHEST))
-    return near, tl.where(few | (found == 0), HIGHEST, far)
+    near = tl.where((k > 0) & (total <= HOLD), INELIGIBLE, near)
+    return near, tl.where(few | (found == 0) | (near == INELIGIBLE), HIGHEST, far)
 
 
 @triton.jit

@@ -11,6 +11,7 @@ import triton.language as tl
 from qrita.kernels.entry import entry
 from qrita.kernels.order import HIGHEST, INELIGIBLE, keys_of, value_of
 from qrita.kernels.rows import ONE, load_keys, row_start, top_k, top_p
+from qrita.kernels.select import NOT_HELD
 
 RUN = tl.constexpr(32)
 """Consecutive tokens in each piece of a sample, for whole sectors of memory."""
@@ -34,6 +35,9 @@ ROUNDS = tl.constexpr(8)
 PEAKED = tl.constexpr(8)
 """A row is peaked where top-p keeps at most one in so many of a sample. Of the row itself it keeps far fewer then: the
 sample has not seen the heaviest tokens."""
+
+FEW = tl.constexpr(3)
+"""Tokens of a sample that stand for so few of a row that groups hold them: of rows that are nearly all masked."""
 
 LOG2_E = tl.constexpr(1.4426950408889634)
 
@@ -105,10 +109,10 @@ def bracket_of(keys, top, k, p, vocab):
 def probe_kernel(
     logits, row_stride: tl.int64, column_stride: tl.int64,
     k_words, k_stride: tl.int64, k_kind, k_scalar, p_words, p_halves, p_stride: tl.int64, p_kind, p_scalar,
-    probes, marks, held, vocab, keep,
+    probes, marks, heads, held, vocab, keep,
     FORMAT: tl.constexpr, ALIGNED: tl.constexpr, SAMPLE: tl.constexpr,
 ):  # fmt: skip
-    """One program a row: probes [rows, PIVOTS], marks [rows], and 0 into held [rows].
+    """One program a row: probes [rows, PIVOTS], marks [rows], NOT_HELD into heads [rows] and 0 into held [rows].
 
     Pivots are HIGHEST where there is nothing to look for. A row is marked where groups, `keep` of them, are likely to
     hold the answer: the output is filled then while the row is read, which is in vain where they do not.
@@ -125,12 +129,17 @@ def probe_kernel(
         top = tl.max(keys, 0)
         if top > INELIGIBLE:
             low, high = bracket_of(keys, top, k, p, vocab)
-            excess = tl.where(keys >= low, PEAKED, 0) - (keys > INELIGIBLE).to(tl.int32)
-            marked = marked | ((k == 0) & (tl.sum(excess, 0) <= 0))
+            # Two counts in one sum, of at most 2**14 tokens each.
+            both = tl.sum(tl.where(keys >= low, 1 << 16, 0) + (keys > INELIGIBLE).to(tl.int32), 0)
+            reached = both >> 16
+            marked = marked | ((k == 0) & ((reached <= FEW) | (reached * PEAKED <= (both & 0xFFFF))))
+        else:
+            marked = marked | (k == 0)
     middle = key_of_value(0.5 * value_of(low) + 0.5 * value_of(high))
     tl.store(probes + row * PIVOTS, low)
     tl.store(probes + row * PIVOTS + 1, tl.minimum(tl.maximum(middle, low), high))
     tl.store(probes + row * PIVOTS + 2, tl.minimum(high, HIGHEST - 1) + 1)
     tl.store(probes + row * PIVOTS + 3, top)
     tl.store(marks + row, marked.to(tl.int32))
+    tl.store(heads + row, NOT_HELD)
     tl.store(held + row, 0)

@@ -27,6 +27,13 @@ EMITTED = tl.constexpr(2)
 WANT_MASS = tl.constexpr(1)
 WANT_LIST = tl.constexpr(2)
 
+NOT_HELD = tl.constexpr(-1)
+"""The head of a row of which there are no survivors to settle; other heads are their number, and complete or not:
+
+    31      1 0
+    | number | complete |
+"""
+
 # The rows of the output that are filled while the logits are read, and into which settling writes what is kept.
 NO_ROW = tl.constexpr(0)
 EVERY_ROW = tl.constexpr(1)

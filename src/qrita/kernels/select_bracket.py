@@ -18,11 +18,12 @@ from qrita.kernels.weight import weights_of
 
 
 @triton.jit
-def cut_in_bracket(keys, top, k, p, count_above, mass_above, total, wants_mass):
+def cut_in_bracket(keys, top, k, p, count_above, mass_above, total, complete, wants_mass):
     """(hit, key, above, quota, mass, total): the cut of a row whose tile holds every token of a bracket, in any order.
 
     The kept tokens are the `above` tokens above `key`, and the first `quota` of those that have it. `count_above` and
     `mass_above` are those of the tokens above the bracket, `total` the mass of the whole row where top-k is off.
+    `complete`: the bracket is every key, so that k may exceed what it holds.
     """
     low, greatest, inside = bounds(keys)
     end = greatest.to(tl.int64) + 1
@@ -34,6 +35,7 @@ def cut_in_bracket(keys, top, k, p, count_above, mass_above, total, wants_mass):
     mass = mass_above
     if k > 0:
         goal = k - count_above
+        goal = tl.where(complete, tl.minimum(goal, inside), goal)
         hit = (goal >= 1) & (goal <= inside)
         if hit:
             key, more = search(keys, top, low, end, goal, False)
@@ -190,7 +192,7 @@ def select_bracket_kernel(
                 hit, key, above, quota, mass, total = cut_at_key(low, found, top, k, p, count_above, mass_above, total)
             else:
                 hit, key, above, quota, mass, total = cut_in_bracket(
-                    keys, top, k, p, count_above, mass_above, total, wants_mass
+                    keys, top, k, p, count_above, mass_above, total, low == INELIGIBLE, wants_mass
                 )
                 hit = hit & (found <= HOLD)
             if hit:

@@ -11,16 +11,8 @@ from qrita.kernels.entry import entry
 from qrita.kernels.order import INELIGIBLE
 from qrita.kernels.probe import amounts_of
 from qrita.kernels.rows import ONE, bound, load_keys, row_start, top_k, top_p
-from qrita.kernels.select import CUT_STATE, MISSED
+from qrita.kernels.select import CUT_STATE, MISSED, NOT_HELD
 from qrita.kernels.tally import goal_of, pivots_of, tallies_of
-
-NOT_HELD = tl.constexpr(-1)
-"""The head of a row of which there are no survivors to settle; other heads are their number, and complete or not:
-
-    31      1 0
-    | number | complete |
-"""
-
 
 HOLDS = tl.constexpr(1.001)
 """Groups hold the answer of top-p if by floats their mass is that much of its goal. Floats err by some 1e-5."""
@@ -77,9 +69,8 @@ def gather_kernel(
 ):  # fmt: skip
     """A persistent grid over rows: the first tokens of each, up to SLOTS, in token order, for `settle_kernel`.
 
-    Where rows were `probed`, those of which groups are not likely to hold the answer are left to brackets: at once,
-    unless they are marked or what is above their pivots has mass enough, and where top-k is off also if what was
-    gathered has too little.
+    Where rows were `probed`, those of which groups do not hold the answer are left to brackets: at once, unless they
+    are marked or what is above their pivots has mass enough, and if what was gathered turns out to be too little.
     """
     BITS: tl.constexpr = GROUP if GROUP < WORD else WORD
     row = tl.program_id(0).to(tl.int64)
@@ -107,13 +98,13 @@ def gather_kernel(
             if (reached > SLOTS) & (k == 0):
                 key += 1
                 reached = tl.sum((keys >= key).to(tl.int32), 0)
-            holds = True
+            complete = complete & (eligible <= SLOTS)
+            holds = complete | (k > 0) | (probed == 0)
             if (probed != 0) & (k == 0):
                 mass = tl.sum(tl.where(keys >= key, amounts_of(keys, top_value, k), 0.0), 0)
-                holds = mass >= goal * HOLDS
+                holds = holds | (mass >= goal * HOLDS)
             words = first_of(keys, key, reached, SLOTS, BITS)
             store_numbers(survivors + row * SLOTS, words, first_tokens(picked, GROUP, BITS))
-            head = tl.minimum(reached, SLOTS) * 2 + (complete & (eligible <= SLOTS)).to(tl.int32)
-            head = tl.where(holds, head, NOT_HELD)
+            head = tl.where(holds, tl.minimum(reached, SLOTS) * 2 + complete.to(tl.int32), NOT_HELD)
         tl.store(heads + row, head)
         row += tl.num_programs(0)

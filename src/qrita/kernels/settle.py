@@ -9,8 +9,7 @@ from qrita.kernels.cut import cut_of, list_cut_of
 from qrita.kernels.entry import entry
 from qrita.kernels.order import places_of
 from qrita.kernels.rows import element, load_keys, row_start, top_k, top_p
-from qrita.kernels.select import EMITTED, SELECTED, WANT_LIST, is_filled, kept_by, store_cut
-from qrita.kernels.select_groups import NOT_HELD
+from qrita.kernels.select import EMITTED, NOT_HELD, SELECTED, WANT_LIST, is_filled, kept_by, store_cut
 from qrita.kernels.truncate import total_of
 
 

@@ -34,7 +34,7 @@ def cuts(run: Run, plan: Plan, problem: Problem, out: Tensor) -> Cuts:
         raise ValueError(f"run {run.name}: k={problem.k!r}: expected a whole number: the bench's kernels have top-k on")
     if plan.truncation == "groups" or (run.search == "sort" and plan.truncation == "none"):
         raise ValueError(f"run {run.name}: truncation={plan.truncation!r}: the bench has no kernels for {run.words}")
-    call = _Call.of(problem, plan, wants=select.WANT_OUTPUT.value, out=out, mask_value=-float("inf"))
+    call = _Call.of(problem, plan, out=out, mask_value=-float("inf"))
     if plan.truncation == "sigma":
         _select_by_sigma(call, run)
     _select_rows(call, run)
@@ -45,14 +45,14 @@ def cuts(run: Run, plan: Plan, problem: Problem, out: Tensor) -> Cuts:
 
 def states(problem: Problem, plan: Plan) -> Tensor:
     """int32 [rows], `select.MISSED` where truncation by sigma did not settle a row. Nothing is answered."""
-    call = _Call.of(problem, plan, wants=0)
+    call = _Call.of(problem, plan)
     call._select_sigma()
     return call.cuts[select.CUT_STATE.value]
 
 
 def floors(problem: Problem, plan: Plan) -> Tensor:
     """int32 [rows], the key of the threshold that truncation by sigma guesses for each row."""
-    _, _, found = _truncate(_Call.of(problem, plan, wants=0))
+    _, _, found = _truncate(_Call.of(problem, plan))
     return found[:, 0]
 
 
@@ -63,7 +63,7 @@ def _truncate(call: _Call) -> tuple[Tensor, Tensor, Tensor]:
     found, floors, peaks = (call._workspace(problem.rows, plan.splits) for _ in range(3))
     sigma.sigma_kernel[(problem.rows * plan.splits,)](
         *call.logits, *passing.strided(call.out), *call.arguments[:4], above, found, floors, peaks,
-        problem.rows, problem.vocab, plan.splits, call.fill, call._blanks(),
+        problem.rows, problem.vocab, plan.splits, call.fill, call.filled,
         **call.shape, SAMPLE=plan.sample, HOLD=plan.hold, TILE=plan.tile, num_warps=plan.warps,
     )  # fmt: skip
     return above, found, floors
