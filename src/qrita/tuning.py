@@ -81,6 +81,10 @@ DERIVED = "derived from figures of sm_90, not measured"
 FOUR_WARPS = ("sm_80", "sm_89", "sm_90")
 """Architectures on which kernels that look for brackets keep everything in registers with 4 warps, as compiled."""
 
+SPARING = ("sm_80", "sm_89")
+"""Architectures whose assembler keeps a program of 8 warps to 128 registers of the 255 that there are, and spills.
+There, groups are picked by 16 warps and whole rows searched in tiles of 512 by 4, as compiled with Triton 3.7.1."""
+
 NANOSECONDS = 600
 """Between asking memory for a tile and having it, as assumed for every card."""
 
@@ -95,7 +99,8 @@ def derived(device: Device) -> Tuning:
     of them than an H200's, more programs stream; where its cache cannot hold the scratch of whole rows' searches, fewer
     programs search. A size that is not known changes nothing.
     """
-    tile, row_tile = 1024, 1024
+    sparing = device.architecture in SPARING
+    tile, row_tile = 1024, 512 if sparing else 1024
     on_the_way = device.bandwidth * NANOSECONDS // 10**9 // device.multiprocessors
     wanted = -(-on_the_way // (4 * tile))  # one tile of float32 logits a program
     scratch = 4 * SCRATCH_WORDS * row_tile * device.multiprocessors
@@ -104,10 +109,10 @@ def derived(device: Device) -> Tuning:
         row_tile=row_tile,
         sample=2048,
         warps=4,
-        select_warps=8,
+        select_warps=16 if sparing else 8,
         bracket_warps=4 if device.architecture in FOUR_WARPS else 8,
         settle_warps=1,
-        row_warps=8,
+        row_warps=4 if sparing else 8,
         many_rows=4,
         few_rows_splits=8,
         many_rows_splits=4,

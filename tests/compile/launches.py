@@ -86,6 +86,9 @@ class Variant:
 SCATTERED = (":probe_kernel", ":settle_kernel", ":list_kernel")
 """The kernels that load tokens one by one, wherever they are: of 16-bit logits as many at a time as of fp32."""
 
+AS_OTHERS = (":retally_kernel", ":kept_kernel")
+"""The kernels that load and convert tiles as others do, which are compiled for bf16: `group_maxima` and `mask`."""
+
 
 def compiled(architecture: Architecture) -> list[Variant]:
     """What the tests compile for an architecture: every kernel, form and plan, few of them twice."""
@@ -97,12 +100,12 @@ def reachable(architecture: Architecture) -> list[Variant]:
 
     With every plan that the plan table can reach, and in fp32, all of them, aligned and general. Those of bf16 and fp16
     differ in how a logit is loaded, copied and made a key, and in nothing that comes after: of bf16 each kernel that
-    loads neighbours together is here once, aligned, under the plan with the most tokens in registers; of fp16, which
-    differs from bf16 in one conversion, the kernel that loads, converts and writes.
+    loads neighbours together in a way of its own is here once, aligned, under the plan with the most tokens in
+    registers; of fp16, which differs from bf16 in one conversion, the kernel that loads, converts and writes.
     """
     variants = launched(architecture, chosen_plans(architecture), DTYPES)
     aligned = [variant for variant in variants if variant.names["ALIGNED"]]
-    together = [variant for variant in aligned if not variant.kernel.endswith(SCATTERED)]
+    together = [variant for variant in aligned if not variant.kernel.endswith((*SCATTERED, *AS_OTHERS))]
     bf16 = {variant.kernel: variant for variant in together if variant.names["FORMAT"] == "bf16"}  # the last plan's
     fp16 = {variant.kernel: variant for variant in together if variant.names["FORMAT"] == "fp16"}
     converting = next(kernel for kernel in fp16 if kernel.endswith(":group_maxima_kernel"))

@@ -273,6 +273,7 @@ def collect_kernel(
         high = tl.load(brackets + row * 2 + 1)
     if source == TALLIED:
         if tl.load(heads + row) == NOT_HELD:
+            # By every program of the row from the same words, so they agree; one of them writes it down for selection.
             low, high = narrowed(probes, tallies, row, shares, k, p, SPLITS, HOLD)
         if split == 0:
             tl.store(brackets + row * 2, low)
