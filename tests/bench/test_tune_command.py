@@ -119,7 +119,7 @@ def test_a_run_writes_an_entry(capsys: pytest.CaptureFixture[str], fake: Fake, t
 def test_all_figures_are_tried(capsys: pytest.CaptureFixture[str]) -> None:
     said = says(capsys, status=0)
     assert "qrita tune: 15 figures tried, 0 changed" in said
-    assert "\nfigures:\n  Tuning(tile=1024, row_tile=1024" in said
+    assert "\nfigures:\n  Tuning(tile=1024, row_tile=512" in said
     assert "wrote" not in said
 
 
