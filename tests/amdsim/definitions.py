@@ -125,6 +125,21 @@ def number_minimum(form: floats.Format) -> Callable[[int, int], int]:
     return compute
 
 
+def middle_number(form: floats.Format) -> Callable[[int, int, int], int]:
+    """The greater of two that are not the greatest, where zeros are equal; beside a NaN, the least."""
+    greatest, least = number_maximum(form), number_minimum(form)
+
+    def compute(x: int, y: int, z: int) -> int:
+        if any(floats.is_nan(bits, form) for bits in (x, y, z)):
+            return least(least(x, y), z)
+        top = greatest(greatest(x, y), z)
+        if floats.compare(top, x, form) == "=":
+            return greatest(y, z)
+        return greatest(x, z) if floats.compare(top, y, form) == "=" else greatest(x, y)
+
+    return compute
+
+
 def ieee_maximum(form: floats.Format) -> Callable[[int, int], int | None]:
     """maximum: NaN where either is, +0 above -0."""
 
@@ -371,6 +386,7 @@ VECTOR: dict[str, Definition] = {
     "v_fmaak_f32": define("f32", "f32 f32 f32", lambda x, y, z: floats.multiply_add(x, y, z, F32)),
     "v_max3_f32": define("f32", "f32 f32 f32", chained(number_maximum(F32), number_maximum(F32))),
     "v_min3_f32": define("f32", "f32 f32 f32", chained(number_minimum(F32), number_minimum(F32))),
+    "v_med3_f32": define("f32", "f32 f32 f32", middle_number(F32)),
     "v_maxmin_f32": define("f32", "f32 f32 f32", chained(number_maximum(F32), number_minimum(F32))),
     "v_minmax_f32": define("f32", "f32 f32 f32", chained(number_minimum(F32), number_maximum(F32))),
     "v_maximum_f32": define("f32", "f32 f32", ieee_maximum(F32)),
@@ -398,6 +414,7 @@ LATER_NAMES = {
     "v_cls_i32": "v_ffbh_i32", "v_ctz_i32_b32": "v_ffbl_b32", "v_max_num_f32": "v_max_f32",
     "v_min_num_f32": "v_min_f32", "v_max_num_f16": "v_max_f16", "v_min_num_f16": "v_min_f16",
     "v_max3_num_f32": "v_max3_f32", "v_min3_num_f32": "v_min3_f32", "v_maxmin_num_f32": "v_maxmin_f32",
+    "v_med3_num_f32": "v_med3_f32",
     "v_minmax_num_f32": "v_minmax_f32", "v_max3_num_f16": "v_max3_f16", "v_min3_num_f16": "v_min3_f16",
     "v_max_num_f64": "v_max_f64", "v_min_num_f64": "v_min_f64",
 }  # fmt: skip

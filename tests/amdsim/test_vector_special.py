@@ -323,6 +323,9 @@ def test_other_instructions_on_parts(architecture: str) -> None:
     bench.run(
         "v_cvt_f32_f16_sdwa v3, v1 dst_sel:DWORD dst_unused:UNUSED_PAD src0_sel:WORD_1",
         "v_cmp_eq_u16_sdwa s[4:5], v1, s8 src0_sel:WORD_1 src1_sel:DWORD",
+        "v_cmp_ne_u16_sdwa s[10:11], v1, s8 src0_sel:WORD_1 src1_sel:DWORD",
+        "v_cmp_lg_f16_sdwa s[12:13], v1, s8 src0_sel:WORD_1 src1_sel:DWORD",
+        "v_cmp_lt_u32_sdwa s[14:15], v1, v2 src0_sel:WORD_1 src1_sel:DWORD",
         "v_ashrrev_i32_sdwa v4, v2, sext(v1) dst_sel:DWORD dst_unused:UNUSED_PAD src0_sel:DWORD src1_sel:WORD_1",
     )
     for lane, half in enumerate(given):
@@ -330,6 +333,9 @@ def test_other_instructions_on_parts(architecture: str) -> None:
         found = bench.vector("v3")[lane]
         assert floats.is_nan(found, F32) if expected is None else found == expected
         assert bool(bench.mask(4) >> lane & 1) == (half == 0x7C00)
+        assert bool(bench.mask(10) >> lane & 1) == (half != 0x7C00)
+        assert bool(bench.mask(12) >> lane & 1) == (half != 0x7C00 and not floats.is_nan(half, F16))
+        assert bool(bench.mask(14) >> lane & 1) == (half < lane % 16)
         assert bench.vector("v4")[lane] == definitions.signed(half, 16) >> (lane % 16) & 0xFFFFFFFF
 
 

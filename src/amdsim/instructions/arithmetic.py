@@ -64,6 +64,18 @@ def middle(first: Value, second: Value, third: Value) -> Value:
     return np.maximum(np.minimum(first, second), np.minimum(np.maximum(first, second), third))
 
 
+def middle_number(first: Value, second: Value, third: Value) -> Value:
+    """The middle one of three numbers: the greater of those that are not the greatest; the least beside a NaN."""
+    greatest = maximum_number(maximum_number(first, second), third)
+    others = np.where(
+        greatest == first,
+        maximum_number(second, third),
+        np.where(greatest == second, maximum_number(first, third), maximum_number(first, second)),
+    )
+    unknown = np.isnan(first) | np.isnan(second) | np.isnan(third)
+    return np.where(unknown, minimum_number(minimum_number(first, second), third), others)
+
+
 def fused_wide(first: Value, second: Value, third: Value) -> Value:
     """first * second + third as a float64 that can be rounded once more, to float32 or float16, as if it were exact.
 
