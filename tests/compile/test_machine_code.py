@@ -84,6 +84,7 @@ LOGARITHM = "  %3 = tail call float @llvm.nvvm.fma.rn.f(float %a, float %b, floa
 ONE_FFMA = "/*0010*/  FFMA R1, R2, R3, R4 ;\n"
 BESIDE_A_LOGARITHM = {
     "separate": (FMA + MUL_ADD, ONE_FFMA, False),
+    "separate, of a vector with a lane that nothing reads": (FMA, ONE_FFMA, False),
     "fused by LLVM": (FMA + FMA, ONE_FFMA + ONE_FFMA, True),
     "fused by ptxas": (FMA + MUL_ADD, ONE_FFMA + ONE_FFMA, True),
 }
