@@ -84,9 +84,9 @@ def test_cards_that_were_not_measured_say_so(architecture: str) -> None:
     figures, origin = entries.in_force(OTHERS[architecture])
     assert origin == "derived from figures of sm_90, not measured"
     assert figures == derived(unsized(OTHERS[architecture]))
-    others = {"bracket_warps": 8}
+    others = {}
     if architecture in ("sm_80", "sm_89"):  # what their assembler does not spill
-        others = {"bracket_warps": 4, "select_warps": 16, "row_tile": 512, "row_warps": 4}
+        others = {"select_warps": 16, "row_tile": 512, "row_warps": 4}
     assert figures == replace(derived(H200), **others)
 
 

@@ -34,6 +34,16 @@ class Device:
     cache: int = 0
     bandwidth: int = 0
 
+    @property
+    def all_registers(self) -> dict[str, int]:
+        """Launch options by which a kernel may take all the registers that there are for a program.
+
+        NVIDIA's assembler otherwise keeps some to fewer, for more programs at a time, and spills for that: ptxas of
+        Triton 3.7.1 the search of whole rows to 128 of 255, with 248 bytes, collecting from rows that are not aligned
+        to 80, with 52. Others are better off with what it chooses.
+        """
+        return {"maxnreg": 255} if self.architecture.startswith("sm_") else {}
+
 
 DIES = {"gfx942": 38, "gfx950": 32}
 """Compute units of a die, where a card has several with an L2 each and the driver gives the size of one."""

@@ -15,7 +15,7 @@ MAX_SPLITS = 64
 """Programs that may share a row in the kernels that stream it."""
 
 MAX_GROUPS = 16384
-"""Groups of a row that selection can count: two counts share a word of its scan."""
+"""Groups of a row that selection can count, and tokens of those that it keeps: two counts share a word of 32 bits."""
 
 TRUNCATIONS = ("groups", "sigma", "none")
 
@@ -88,6 +88,10 @@ class Plan:
                 f"plan: survivors={self.survivors}, keep={self.keep}, group={self.group}: expected at least as many "
                 "survivors as groups kept, and at most their tokens"
             )
+        if self.keep * self.group > MAX_GROUPS:
+            raise ValueError(
+                f"plan: keep={self.keep}, group={self.group}: expected at most {MAX_GROUPS} tokens in the groups kept"
+            )
         if self.tile < 8 * self.group or self.hold < self.splits:
             raise ValueError(
                 f"plan: tile={self.tile}, group={self.group}, hold={self.hold}, splits={self.splits}: expected tiles "
@@ -120,7 +124,7 @@ def choose(problem: Problem, device: Device, figures: Tuning | None = None) -> P
         keep=64 if few else 128,
         survivors=128 if few else 256,
         sample=tuned.sample,
-        hold=2048,
+        hold=1024,
         bracket=True,
         tile=tuned.tile,
         row_tile=tuned.row_tile,

@@ -78,9 +78,6 @@ class Tuning:
 DERIVED = "derived from figures of sm_90, not measured"
 """Where the figures of a card without an entry come from."""
 
-FOUR_WARPS = ("sm_80", "sm_89", "sm_90")
-"""Architectures on which kernels that look for brackets keep everything in registers with 4 warps, as compiled."""
-
 SPARING = ("sm_80", "sm_89")
 """Architectures whose assembler keeps a program of 8 warps to 128 registers of the 255 that there are, and spills.
 There, groups are picked by 16 warps and whole rows searched in tiles of 512 by 4, as compiled with Triton 3.7.1."""
@@ -110,7 +107,7 @@ def derived(device: Device) -> Tuning:
         sample=2048,
         warps=4,
         select_warps=16 if sparing else 8,
-        bracket_warps=4 if device.architecture in FOUR_WARPS else 8,
+        bracket_warps=4,
         settle_warps=1,
         row_warps=4 if sparing else 8,
         many_rows=4,

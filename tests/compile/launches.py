@@ -14,6 +14,7 @@ from unittest import mock
 
 import torch
 
+from qrita import device as devices
 from qrita import plan as plans
 from qrita import warming
 from qrita.device import Device
@@ -125,7 +126,12 @@ def unreached(architecture: Architecture) -> list[Variant]:
 
 def chosen_plans(architecture: Architecture) -> list[tuple[Plan, int | None]]:
     """What the plan table chooses on such a GPU, each with a k for which it does."""
-    return plans.reachable(Device("faked", architecture.name, architecture.wave, multiprocessors=8))
+    return plans.reachable(faked(architecture))
+
+
+def faked(architecture: Architecture) -> Device:
+    """A GPU that is not there."""
+    return Device("faked", architecture.name, architecture.wave, multiprocessors=8)
 
 
 def launched(
@@ -158,6 +164,7 @@ def captured(architecture: Architecture) -> Iterator[list[Variant]]:
         with (
             mock.patch.object(triton.compiler, "compile", compile_nothing),
             mock.patch.object(driver, "_active", _Driver(target)),
+            mock.patch.object(devices, "of", return_value=faked(architecture)),
         ):
             yield variants
     finally:  # what stood in for kernels is forgotten

@@ -109,7 +109,8 @@ WRONG = [
     ("programs", 0, "programs=0: expected 1"),
     ("truncation", "guess", "truncation='guess': expected one of groups, sigma, none"),
     ("hold", 1, "hold=1, splits="),
-    ("group", 4096, "tile=1024, group=4096"),
+    ("group", 256, "tile=1024, group=256"),
+    ("group", 512, "keep=64, group=512: expected at most 16384"),
     ("tile", 128, "tile=128, group=32"),
 ]
 

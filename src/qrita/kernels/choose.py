@@ -9,21 +9,19 @@ from qrita.kernels.bits import bitmap, first_bits
 from qrita.kernels.order import INELIGIBLE
 from qrita.kernels.search import bounds
 
-FIELD = tl.constexpr(20)
-"""Bits of a count in a word of three: a tile has at most 2**16 keys."""
-
 
 @triton.jit
 def counts_at(keys, first, second, third):
-    """int64, how many keys reach each of three pivots, in one sum.
+    """(at_first, at_second, at_third): how many of a tile's keys, fewer than 2**15, reach each of three pivots.
 
-    63    60 59         40 39         20 19          0
-    |  0    | >= third    | >= second   | >= first   |
+    In one reduction of two words, since warps add up words of 32 bits in one instruction on some cards:
+
+    31         16 15          0    31          0
+    | >= second  | >= first   |    | >= third  |
     """
-    word = (keys >= first).to(tl.int64)
-    word += (keys >= second).to(tl.int64) << FIELD
-    word += (keys >= third).to(tl.int64) << (2 * FIELD)
-    return tl.sum(word, 0)
+    both = tl.where(keys >= first, 1, 0) + tl.where(keys >= second, 1 << 16, 0)
+    both, third = tl.split(tl.sum(tl.join(both, tl.where(keys >= third, 1, 0)), 0))
+    return both & 0xFFFF, both >> 16, third
 
 
 @triton.jit
@@ -46,10 +44,7 @@ def reach_of(keys, goal, enough):
         first = start + (end - start >> 2)
         second = start + (end - start >> 1)
         third = start + (3 * (end - start) >> 2)
-        counts = counts_at(keys, first.to(tl.int32), second.to(tl.int32), third.to(tl.int32))
-        at_first = (counts & 0xFFFFF).to(tl.int32)
-        at_second = (counts >> FIELD & 0xFFFFF).to(tl.int32)
-        at_third = (counts >> 2 * FIELD).to(tl.int32)
+        at_first, at_second, at_third = counts_at(keys, first.to(tl.int32), second.to(tl.int32), third.to(tl.int32))
         end = tl.where(at_third < goal, third, end)
         end = tl.where(at_second < goal, second, end)
         end = tl.where(at_first < goal, first, end)

@@ -6,7 +6,7 @@ import triton.language as tl
 
 from qrita.kernels.bits import MOST_TILES, lowest_bit, reserve
 from qrita.kernels.entry import entry
-from qrita.kernels.order import index_of, keys_of, places_of
+from qrita.kernels.order import HIGHEST, index_of, places_of, rank_under, ranks_of
 from qrita.kernels.rows import bound, element, load_keys, row_start
 from qrita.kernels.select import CUT_COUNT, CUT_INDEX, CUT_KEY, CUT_STATE, EMITTED, kept_by
 from qrita.kernels.truncate import minus_infinity, tiles_of
@@ -25,6 +25,7 @@ def mask_kernel(
     if tl.load(cuts + rows * CUT_STATE + row) != EMITTED:
         key = tl.load(cuts + rows * CUT_KEY + row)
         last = tl.load(cuts + rows * CUT_INDEX + row)
+        under_next, under = rank_under(tl.minimum(key, HIGHEST - 1) + 1), rank_under(key)
         first, end = tiles_of(split, splits, vocab, TILE)
         for tile in tl.range(first, end):
             index = tile * TILE + tl.arange(0, TILE)
@@ -34,8 +35,8 @@ def mask_kernel(
                 mask=inside,
                 other=-1,
             )
-            keys = keys_of(raw, FORMAT)
-            kept = kept_by(keys, index, key, last) | (raw == minus_infinity(FORMAT))
+            ranks = ranks_of(raw, FORMAT)
+            kept = (ranks > under_next) | ((ranks > under) & (index <= last)) | (raw == minus_infinity(FORMAT))
             target = element(row_start(out, row, out_row_stride, ALIGNED), index, out_column_stride, ALIGNED)
             tl.store(target, tl.where(kept, raw, fill), mask=inside)
 

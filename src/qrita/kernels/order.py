@@ -8,8 +8,11 @@ import triton.language as tl
 INELIGIBLE = tl.constexpr(-(2**31))
 """The key of NaN and -inf, below every other."""
 
+INFINITE = tl.constexpr(0x7F800000)
+"""The key of +inf."""
+
 HIGHEST = tl.constexpr(2**31 - 1)
-"""Above every key: that of +inf is 0x7f800000."""
+"""Above every key."""
 
 
 @triton.jit
@@ -49,6 +52,13 @@ def value_of(keys):
     return (keys ^ ((keys >> 31) & 0x7FFFFFFF)).to(tl.float32, bitcast=True)
 
 
+@triton.jit
+def value_from(key):
+    """fp32, the least logit whose key is at or above `key`; NaN above the key of +inf. For guesses: keys decide."""
+    key = tl.maximum(key, -0x7F800000)  # of -max, the least that is eligible
+    return value_of(tl.where(key > 0x7F800000, HIGHEST, key))
+
+
 FIRST = tl.constexpr(-0x7F000001)
 """The least rank of an eligible logit, which is -max."""
 
@@ -83,7 +93,7 @@ def rank_under(key):
     """The greatest rank whose tokens do not reach a key: they do where their rank is above it."""
     under = tl.where(key == 0, 0x7FFFFD, key + 0x7FFFFE)  # of both zeros
     under = tl.where(key > 0x7F800000, LAST, under)
-    return tl.where(key == INELIGIBLE, FIRST - 1, under)
+    return tl.where(key < -0x7F800000, FIRST - 1, under)  # below -max, the least that is eligible
 
 
 @triton.jit

@@ -29,8 +29,15 @@ LEAST = tl.constexpr(0.125)
 ENDS = tl.constexpr(4)
 """Pivots for each end of the bracket in a round of the search."""
 
-ROUNDS = tl.constexpr(8)
-"""Rounds of a search that leaves a fifth: 2**32 keys become 2**13.5, a six-hundredth of a binade."""
+PART = tl.constexpr(1.0 / 5.0)
+"""What a round leaves."""
+
+KEY_ROUNDS = tl.constexpr(3)
+"""Rounds of a search by keys. Of 2**32 they leave three binades, wherever a row's logits are."""
+
+VALUE_ROUNDS = tl.constexpr(2)
+"""Rounds by logits, after those. Of a normal row they leave a percent of the tokens, while the ends of the bracket are
+some five percent from the cut. Eight rounds of keys found the cut no better."""
 
 PEAKED = tl.constexpr(8)
 """A row is peaked where top-p keeps at most one in so many of a sample. Of the row itself it keeps far fewer then: the
@@ -38,6 +45,9 @@ sample has not seen the heaviest tokens."""
 
 FEW = tl.constexpr(3)
 """Tokens of a sample that stand for so few of a row that groups hold them: of rows that are nearly all masked."""
+
+ROUNDED = tl.constexpr(256.0)
+"""Keys that one in fp32 may be off by."""
 
 LOG2_E = tl.constexpr(1.4426950408889634)
 
@@ -64,45 +74,66 @@ def amounts_of(keys, top_value, k):
 
 
 @triton.jit
+def value_at(key):
+    """fp32, the logit of a key in fp32, or the nearest that there is."""
+    return value_of(tl.minimum(tl.maximum(key, -0x7F800000), 0x7F800000).to(tl.int32))
+
+
+@triton.jit
 def part_of(first, end, number):
-    """(first, end) of one of the parts, ENDS + 1 of them, that a bracket is cut into by the pivots of a round."""
+    """(first, end) of one of the parts that a bracket is cut into by the pivots of a round."""
     span = end - first
-    return first + span * number // (ENDS + 1), first + span * (number + 1) // (ENDS + 1)
+    return first + span * (number * PART), tl.where(number < ENDS, first + span * ((number + 1) * PART), end)
+
+
+@triton.jit
+def closed_in(x, amounts, goal, ends, ROUNDS: tl.constexpr):
+    """The ends (near, near_end, far, far_end) of two brackets of `x`, after some more rounds.
+
+    Both are searched at once, half of the lanes of the pivots for the lower one, half for the upper. A round leaves a
+    fifth, in which the amounts of x at or above come down to a lane's goal:
+
+        near ----- pivot 1 ----- pivot 2 ----- pivot 3 ----- pivot 4 ----- near_end
+    """
+    near, near_end, far, far_end = ends
+    lane = tl.arange(0, 2 * ENDS)
+    lower = lane < ENDS
+    for _ in range(ROUNDS):
+        first = tl.where(lower, near, far)
+        span = tl.where(lower, near_end, far_end) - first
+        pivots = first + span * ((lane % ENDS + 1) * PART)
+        reach = (x[None, :] >= pivots[:, None]).to(tl.float32)
+        reaches = tl.sum(reach * amounts[None, :], 1) >= goal
+        reached = tl.sum(tl.where(reaches, tl.where(lower, 1, 1 << 8), 0), 0)
+        below, above = reached & 0xFF, reached >> 8
+        near, near_end = part_of(near, near_end, below)
+        far, far_end = part_of(far, far_end, above)
+    return near, near_end, far, far_end
 
 
 @triton.jit
 def bracket_of(keys, top, k, p, vocab):
     """(low, high): keys of a sample between which the row's cut should lie, by count or by mass.
 
-    A sample's share varies as sqrt(share * (1 - share) / n), n being its effective size, (sum w)**2 / sum w**2. Both
-    ends are searched at once, half of the lanes of the pivots for the lower one, half for the upper:
-
-        low ----- pivot 0 ----- pivot 1 ----- pivot 2 ----- pivot 3 ----- high      a round leaves a fifth
+    A sample's share varies as sqrt(share * (1 - share) / n), n being its effective size, (sum w)**2 / sum w**2.
     """
     amounts = amounts_of(keys, value_of(top), k)
     total = tl.maximum(tl.sum(amounts, 0), 1e-30)
     share = tl.where(k > 0, k.to(tl.float32) / vocab.to(tl.float32), p.to(tl.float32, bitcast=True))
     width = tl.sqrt(share * (1.0 - share) * tl.sum(amounts * amounts, 0)) / total * DEVIATIONS
-    lane = tl.arange(0, 2 * ENDS)
-    lower = lane < ENDS
     more = tl.minimum(share + width, 1.0 - (1.0 - share) * LEAST)
-    goal = tl.where(lower, more, tl.maximum(share - width, share * LEAST)) * total
-    least = tl.min(tl.where(keys > INELIGIBLE, keys, HIGHEST), 0).to(tl.int64)
-    near, far = least, least
-    near_end, far_end = top.to(tl.int64) + 1, top.to(tl.int64) + 1
-    for _ in range(ROUNDS):
-        first = tl.where(lower, near, far)
-        end = tl.where(lower, near_end, far_end)
-        pivots, _ = part_of(first, end, lane % ENDS + 1)
-        reach = keys[None, :] >= pivots.to(tl.int32)[:, None]
-        reaches = tl.sum(tl.where(reach, amounts[None, :], 0.0), 1) >= goal
-        reached = tl.sum(tl.where(reaches, tl.where(lower, 1, 1 << 8), 0), 0)
-        near, near_end = part_of(near, near_end, reached & 0xFF)
-        far, far_end = part_of(far, far_end, reached >> 8)
+    less = tl.maximum(share - width, share * LEAST)
+    goal = tl.where(tl.arange(0, 2 * ENDS) < ENDS, more, less) * total
+    least = tl.min(tl.where(keys > INELIGIBLE, keys, HIGHEST), 0)
+    first, end = least.to(tl.float32), top.to(tl.float32)
+    near, near_end, far, far_end = closed_in(keys.to(tl.float32), amounts, goal, (first, end, first, end), KEY_ROUNDS)
+    ends = value_at(near - ROUNDED), value_at(near_end + ROUNDED), value_at(far - ROUNDED), value_at(far_end + ROUNDED)
+    values = value_of(keys)
+    near, _, far, _ = closed_in(values, amounts, goal, ends, VALUE_ROUNDS)
     # The ends are put onto tokens of the sample, so that a run of equal ones is a bracket of one key.
-    low = tl.min(tl.where(keys >= near, keys, HIGHEST), 0)
-    high = tl.min(tl.where(keys >= far, keys, HIGHEST), 0)
-    return low, tl.maximum(low, high)
+    low = tl.min(tl.where(values >= near, keys, HIGHEST), 0)
+    high = tl.min(tl.where(values >= far, keys, HIGHEST), 0)
+    return tl.minimum(low, top), tl.minimum(tl.maximum(low, high), top)
 
 
 @entry

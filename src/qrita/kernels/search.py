@@ -7,8 +7,8 @@ the answer: the measure of the keys >= low reaches the goal, that of the keys >=
          |  a quarter of the span of integers  |
         reaches      reaches       does not       does not         -> the next bracket is [pivot 1, pivot 2)
 
-Slot 0 of the pivots would be `low` itself, of which the answer is known. It counts the keys inside the bracket instead:
-where there is one, that is the answer, whatever the span. This is the paper's early stop; it costs no reduction.
+Beside the measures at three pivots a round counts the keys inside the bracket: where there is one, that is the answer,
+whatever the span. This is the paper's early stop; it costs no reduction.
 
 Everything here works on a tile of keys in registers; `stream` brings a whole row down to one.
 """
@@ -20,8 +20,6 @@ import triton.language as tl
 
 from qrita.kernels.order import HIGHEST, INELIGIBLE
 from qrita.kernels.weight import weights_of
-
-PIVOTS = tl.constexpr(4)
 
 
 @triton.jit
@@ -36,8 +34,21 @@ def measure(keys, top, MASS: tl.constexpr):
 @triton.jit
 def bounds(keys):
     """(low, top, eligible): the least and greatest eligible keys (HIGHEST, INELIGIBLE if none), how many there are."""
-    low = tl.min(tl.where(keys > INELIGIBLE, keys, HIGHEST), 0)
-    return low, tl.max(keys, 0), tl.sum((keys > INELIGIBLE).to(tl.int32), 0)
+    eligible = keys > INELIGIBLE
+    top, flipped = tl.split(tl.max(tl.join(keys, ~tl.where(eligible, keys, HIGHEST)), 0))  # ~ turns the order around
+    return ~flipped, top, tl.sum(eligible.to(tl.int32), 0)
+
+
+@triton.jit
+def four_sums(a, b, c, d):
+    """The sums of four tiles in one reduction, so that the warps of a program meet once and not four times.
+
+    Joined along a new axis, which a thread holds whole: no layout changes, and no register is needed twice.
+    """
+    ab, cd = tl.split(tl.sum(tl.join(tl.join(a, b), tl.join(c, d)), 0))
+    sum_a, sum_b = tl.split(ab)
+    sum_c, sum_d = tl.split(cd)
+    return sum_a, sum_b, sum_c, sum_d
 
 
 @triton.jit
@@ -49,24 +60,31 @@ def search(keys, top, low, high, goal, MASS: tl.constexpr):
     under a running kernel, the answer is lost, but the kernel ends.
     """
     amounts = measure(keys, top, MASS)
-    lane = tl.arange(0, PIVOTS)
     above = goal * 0
     low = low.to(tl.int64)
     high = high.to(tl.int64)
     settled = high - low <= 1
     while not settled:
-        pivots = (low + ((high - low) * lane >> 2)).to(tl.int32)
+        span = high - low
+        first = low + (span >> 2)
+        second = low + (span >> 1)
+        third = low + (3 * span >> 2)
         inside = (keys >= low.to(tl.int32)) & (keys < high.to(tl.int32))
-        reach = keys[None, :] >= pivots[:, None]
-        found = tl.sum(
-            tl.where(lane[:, None] == 0, inside[None, :].to(amounts.dtype), tl.where(reach, amounts[None, :], 0)), 1
-        ).to(tl.int64)
-        reaches = (lane == 0) | (found >= goal)
-        alone = tl.max(tl.where(lane == 0, found, 0), 0) <= 1
-        above = tl.max(tl.where(reaches, above, found), 0)
-        low = tl.max(tl.where(reaches, pivots, INELIGIBLE), 0).to(tl.int64)
-        high = tl.minimum(high, tl.min(tl.where(reaches, HIGHEST, pivots), 0).to(tl.int64))
-        settled = alone | (high - low <= 1)
+        held, at_first, at_second, at_third = four_sums(
+            inside.to(amounts.dtype),
+            tl.where(keys >= first.to(tl.int32), amounts, 0),
+            tl.where(keys >= second.to(tl.int32), amounts, 0),
+            tl.where(keys >= third.to(tl.int32), amounts, 0),
+        )
+        if at_first < goal:
+            high, above = first, at_first.to(tl.int64)
+        elif at_second < goal:
+            low, high, above = first, second, at_second.to(tl.int64)
+        elif at_third < goal:
+            low, high, above = second, third, at_third.to(tl.int64)
+        else:
+            low = third
+        settled = (held <= 1) | (high - low <= 1)
     return tl.max(tl.where(keys < high.to(tl.int32), keys, INELIGIBLE), 0), above
 
 

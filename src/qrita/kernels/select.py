@@ -18,10 +18,12 @@ CUT_COUNT = tl.constexpr(2)
 CUT_STATE = tl.constexpr(3)
 CUT_FIELDS = tl.constexpr(4)
 
-# Where a row stands: its candidates did not contain the answer; its cut is known; its output is written as well.
+# Where a row stands: its candidates did not contain the answer; its cut is known; its output is written as well; of its
+# cut the index is not known, in whose place stands how many tokens of the cut's key are kept.
 MISSED = tl.constexpr(0)
 SELECTED = tl.constexpr(1)
 EMITTED = tl.constexpr(2)
+TIED = tl.constexpr(3)
 
 # What a call wants beside the cut, as bits.
 WANT_MASS = tl.constexpr(1)

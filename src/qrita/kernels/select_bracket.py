@@ -5,14 +5,13 @@ from __future__ import annotations
 import triton
 import triton.language as tl
 
-from qrita.kernels.bracket import AIM
+from qrita.kernels.bracket import FARTHEST
 from qrita.kernels.entry import entry
 from qrita.kernels.order import HIGHEST, INELIGIBLE, value_of
 from qrita.kernels.probe import LOG2_E, key_of_value
 from qrita.kernels.rows import ONE, load_keys, row_start, target_mass, top_k, top_p
 from qrita.kernels.search import bounds, measure, search
-from qrita.kernels.select import CUT_STATE, MISSED, SELECTED, store_cut, tokens_for
-from qrita.kernels.stream import row_nth
+from qrita.kernels.select import CUT_STATE, MISSED, SELECTED, TIED, store_cut, tokens_for
 from qrita.kernels.truncate import total_of
 from qrita.kernels.weight import weights_of
 
@@ -106,7 +105,7 @@ def beside(keys, top, low, end, share, k, short, over):
     lower = keys < key_of_value(value_of(low) + half)
     dense = tl.sum(((keys > INELIGIBLE) & (lower == under)).to(tl.int32), 0).to(tl.float32) * share
     each = half / tl.maximum(dense, 1.0)
-    reach = each * tl.minimum(missing * 0.25 + AIM * 0.2, AIM * 0.5)
+    reach = each * tl.minimum(missing * 0.25 + FARTHEST * 0.4, FARTHEST * 0.9)
     lighter = tl.where(k > 0, 1.0, tl.exp2(tl.where(under, 0.5, -0.5) * missing * each * LOG2_E))
     place = value_of(edge) + tl.where(under, -1.0, 1.0) * missing * tl.minimum(lighter, 2.0) * each
     near = key_of_value(place - reach)
@@ -129,7 +128,7 @@ def thinned(keys, top, low, end, share, goal, at_hand):
     wanted = tl.maximum(tl.minimum((goal.to(tl.float32) / share).to(tl.int64), at_hand), 1)
     middle, _ = search(keys, top, least, end_of_search, wanted, True)
     reached = tl.sum((keys >= middle).to(tl.int32), 0)
-    slack = tl.maximum(1.0 / share * (AIM * 0.5), 1.0).to(tl.int32)
+    slack = tl.maximum(1.0 / share * FARTHEST, 1.0).to(tl.int32)
     near, far = low, end
     for step in tl.range(0, 2):  # half of a bracket's tokens further down, and up
         rank = tl.where(step == 0, reached + slack, reached - slack)
@@ -158,14 +157,14 @@ def select_bracket_kernel(
     logits, row_stride: tl.int64, column_stride: tl.int64,
     k_words, k_stride: tl.int64, k_kind, k_scalar, p_words, p_halves, p_stride: tl.int64, p_kind, p_scalar,
     peaks, brackets, held, inside, counts, above_masses, row_masses, next_brackets, next_held, cuts, masses,
-    rows: tl.int64, vocab, splits, wants_mass, again,
-    FORMAT: tl.constexpr, ALIGNED: tl.constexpr, SPLITS: tl.constexpr, HOLD: tl.constexpr, TILE: tl.constexpr,
+    rows: tl.int64, vocab, splits, parts, wants_mass, again,
+    FORMAT: tl.constexpr, ALIGNED: tl.constexpr, SPLITS: tl.constexpr, HOLD: tl.constexpr,
 ):  # fmt: skip
     """A persistent grid over rows: the records of those whose cut lies in their bracket; MISSED for the others.
 
-    Where a bracket of one key holds more tokens than fit, the key is the cut, and the row is read once more for the
-    place of the last token kept. For a row that is missed, next_brackets [rows, 2] says where to look `again`, and
-    next_held [rows] is 0; the second time, rows that are settled are left alone, and there is no third.
+    Where a bracket of one key holds more tokens than fit, the key is the cut, and the row is left TIED. For a row that
+    is missed, next_brackets [rows, 2] says where to look `again`, and next_held [rows] is 0; the second time, rows that
+    are settled are left alone, and there is no third.
     """
     row = tl.program_id(0).to(tl.int64)
     while row < rows:
@@ -185,8 +184,8 @@ def select_bracket_kernel(
             index = tl.load(inside + row * HOLD + slot, mask=slot < tl.minimum(found, HOLD), other=vocab)
             keys = load_keys(base, index, column_stride, vocab, FORMAT, ALIGNED)
             keys = tl.where(keys >= low, keys, INELIGIBLE)
-            count_above = total_of(counts, row, splits, SPLITS).to(tl.int64)
-            mass_above = total_of(above_masses, row, splits, SPLITS)
+            count_above = total_of(counts, row, parts, SPLITS).to(tl.int64)
+            mass_above = total_of(above_masses, row, parts, SPLITS)
             total = total_of(row_masses, row, splits, SPLITS)
             if alone:
                 hit, key, above, quota, mass, total = cut_at_key(low, found, top, k, p, count_above, mass_above, total)
@@ -196,11 +195,11 @@ def select_bracket_kernel(
                 )
                 hit = hit & (found <= HOLD)
             if hit:
-                if alone:
-                    last = row_nth(base, column_stride, vocab, key, quota, FORMAT, ALIGNED, TILE)
-                else:
+                last = quota.to(tl.int32)
+                if not alone:
                     last = nth_by_index(keys, index, key, quota)
-                store_cut(cuts, masses, rows, row, key, last, above + quota, mass, total, SELECTED)
+                state = tl.where(alone, TIED, SELECTED)
+                store_cut(cuts, masses, rows, row, key, last, above + quota, mass, total, state)
             elif (again == 0) & (alone == 0) & ((k == 0) | (p == ONE)):
                 next_low, next_end = aimed_again(keys, top, low, end, found, k, p, count_above, mass_above, total, HOLD)
         if again == 0:

@@ -7,7 +7,7 @@ import triton.language as tl
 
 from qrita.kernels.entry import entry
 from qrita.kernels.rows import ONE, row_start, target_mass, top_k, top_p
-from qrita.kernels.select import CUT_STATE, MISSED, SELECTED, WANT_MASS, store_cut, tokens_for
+from qrita.kernels.select import CUT_INDEX, CUT_KEY, CUT_STATE, MISSED, SELECTED, TIED, WANT_MASS, store_cut, tokens_for
 from qrita.kernels.stream import row_bounds, row_mass_above, row_nth, row_search
 from qrita.kernels.truncate import total_of
 from qrita.kernels.weight import weights_of
@@ -74,7 +74,8 @@ def select_rows_kernel(
 ):  # fmt: skip
     """A persistent grid over rows: writes the records.
 
-    Where a truncation ran before, rows that it settled are left alone. `scratch` belongs to a program, not to a row.
+    Where a truncation ran before, rows that it settled are left alone, and those that it left TIED are read once, for
+    the place of the last token kept. `scratch` belongs to a program, not to a row.
     """
     row = tl.program_id(0).to(tl.int64)
     scratch += row * scratch_stride
@@ -82,13 +83,21 @@ def select_rows_kernel(
         state = MISSED
         if truncated:
             state = tl.load(cuts + CUT_STATE * rows + row)
+        base = row_start(logits, row, row_stride, ALIGNED)
+        if state == TIED:
+            key = tl.load(cuts + CUT_KEY * rows + row)
+            quota = tl.load(cuts + CUT_INDEX * rows + row)
+            tl.store(
+                cuts + CUT_INDEX * rows + row,
+                row_nth(base, column_stride, vocab, key, quota, FORMAT, ALIGNED, TILE),
+            )
+            tl.store(cuts + CUT_STATE * rows + row, SELECTED)
         if state == MISSED:
             k = top_k(k_words, k_stride, k_kind, k_scalar, row, vocab)
             p = top_p(p_words, p_halves, p_stride, p_kind, p_scalar, row)
             known_total = row * 0
             if (truncated != 0) & (k == 0) & (p != ONE):
                 known_total = total_of(row_masses, row, splits, SPLITS)
-            base = row_start(logits, row, row_stride, ALIGNED)
             key, last, count, mass, total = cut_of_row(
                 base, column_stride, vocab, k, p, known_total, wants, scratch, FORMAT, ALIGNED, TILE
             )

@@ -11,8 +11,11 @@ import triton.language as tl
 
 from qrita.kernels.order import HIGHEST, INELIGIBLE
 from qrita.kernels.rows import load_keys
-from qrita.kernels.search import PIVOTS, bounds, measure, search
+from qrita.kernels.search import bounds, measure, search
 from qrita.kernels.tally import IN_THREAD
+
+PIVOTS = tl.constexpr(4)
+"""What a pass tallies at once: a search of a tile has three and counts what is left beside them."""
 
 DEPTH = tl.constexpr(4)
 """Keys of the bracket that each lane of a tile may collect."""

@@ -5,14 +5,17 @@ from __future__ import annotations
 import triton
 import triton.language as tl
 
-from qrita.kernels.order import FIRST, value_of
+from qrita.kernels.order import value_of
 from qrita.kernels.probe import LOG2_E, PIVOTS
 
 TALLIES = tl.constexpr(4)
 """Measures that a split leaves: of its tokens at or above each of the three pivots, and of all."""
 
 IN_THREAD = tl.constexpr(4)
-"""Neighbours that a thread holds and adds by itself, without a word to others."""
+"""Tokens of a tile that a thread holds at least, and adds by itself, without a word to others."""
+
+LIGHTEST = tl.constexpr(-160.0)
+"""2 to that power is 0 in fp32."""
 
 
 @triton.jit
@@ -23,33 +26,41 @@ def pivots_of(probes, row):
 
 
 @triton.jit
-def folded(amounts, TILE: tl.constexpr):
-    """[TILE // IN_THREAD], sums of neighbours."""
-    return tl.sum(tl.reshape(amounts, [TILE // IN_THREAD, IN_THREAD]), 1)
+def folded(amounts, ALIGNED: tl.constexpr, TILE: tl.constexpr):
+    """[TILE // IN_THREAD], sums of what one thread holds: neighbours where accesses are wide.
+
+    Otherwise it holds every 128th token, say: of unaligned rows the sums of neighbours took up to 10 shuffles a token.
+    """
+    if ALIGNED:
+        return tl.sum(tl.reshape(amounts, [TILE // IN_THREAD, IN_THREAD]), 1)
+    else:
+        return tl.sum(tl.reshape(amounts, [IN_THREAD, TILE // IN_THREAD]), 0)
 
 
 @triton.jit
-def amounts_at(values, ranks, top_value, k):
-    """`probe.amounts_of` logits and their ranks."""
-    amounts = tl.where(ranks >= FIRST, 1.0, 0.0)
+def amounts_at(values, top_value, k):
+    """`probe.amounts_of` logits; what is too light for floats weighs nothing, as NaN does."""
     if k == 0:
-        amounts = tl.where(ranks >= FIRST, tl.exp2((values - top_value) * LOG2_E), 0.0)
+        exponents = (values - top_value) * LOG2_E
+        amounts = tl.exp2(tl.where(exponents > LIGHTEST, exponents, LIGHTEST))
+    else:
+        amounts = (values > float("-inf")).to(tl.float32)
     return amounts
 
 
 @triton.jit
-def added(tallies, values, ranks, under, top_value, k, TILE: tl.constexpr):
-    """Tallies (at low, at middle, at high, of all; each [TILE // IN_THREAD]) with those of a tile.
+def added(tallies, values, pivots, top_value, k, ALIGNED: tl.constexpr, TILE: tl.constexpr):
+    """Tallies (at low, at middle, at high, of all; each [TILE // IN_THREAD]) with those of a tile of logits.
 
-    `under`: for each pivot the greatest rank that does not reach it.
+    `pivots`: `order.value_from` of each.
     """
     at_low, at_middle, at_high, total = tallies
-    under_low, under_middle, under_high = under
-    amounts = amounts_at(values, ranks, top_value, k)
-    at_low += folded(tl.where(ranks > under_low, amounts, 0.0), TILE)
-    at_middle += folded(tl.where(ranks > under_middle, amounts, 0.0), TILE)
-    at_high += folded(tl.where(ranks > under_high, amounts, 0.0), TILE)
-    return at_low, at_middle, at_high, total + folded(amounts, TILE)
+    low, middle, high = pivots
+    amounts = amounts_at(values, top_value, k)
+    at_low += folded(amounts * (values >= low).to(tl.float32), ALIGNED, TILE)
+    at_middle += folded(amounts * (values >= middle).to(tl.float32), ALIGNED, TILE)
+    at_high += folded(amounts * (values >= high).to(tl.float32), ALIGNED, TILE)
+    return at_low, at_middle, at_high, total + folded(amounts, ALIGNED, TILE)
 
 
 @triton.jit

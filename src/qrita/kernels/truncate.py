@@ -11,7 +11,7 @@ import triton
 import triton.language as tl
 
 from qrita.kernels.entry import entry
-from qrita.kernels.order import INELIGIBLE, keys_of_ranks, rank_under, ranks_of, values_of
+from qrita.kernels.order import INELIGIBLE, keys_of_ranks, ranks_of, value_from, values_of
 from qrita.kernels.rows import bound, element, row_start, top_k
 from qrita.kernels.select import is_filled
 from qrita.kernels.tally import added, no_tallies, pivots_of, store_tallies
@@ -76,7 +76,7 @@ def group_maxima_kernel(
     if probed:
         k = top_k(k_words, k_stride, k_kind, k_scalar, row, vocab)
         low, middle, high, top_value = pivots_of(probes, row)
-    under = rank_under(low), rank_under(middle), rank_under(high)
+    pivots = value_from(low), value_from(middle), value_from(high)
     amounts = no_tallies(TILE)
     fills = is_filled(filled, marks, row)
     for tile in tl.range(first, end):
@@ -91,7 +91,7 @@ def group_maxima_kernel(
         tl.store(maxima + group, keys_of_ranks(greatest), mask=group < bound(groups, True))
         peaks_seen = tl.maximum(peaks_seen, greatest)
         if probed:
-            amounts = added(amounts, values_of(raw, FORMAT), ranks, under, top_value, k, TILE)
+            amounts = added(amounts, values_of(raw, FORMAT), pivots, top_value, k, ALIGNED, TILE)
     tl.store(peaks + row * splits + split, keys_of_ranks(tl.max(peaks_seen, 0)))
     if probed:
         store_tallies(tallies, row * splits + split, amounts)

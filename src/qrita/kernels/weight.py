@@ -33,6 +33,10 @@ def mantissas(steps):
     return (q * f + 1.0).to(tl.int32, bitcast=True) - 0x3E800000
 
 
+OF_GREATEST = tl.constexpr(1 << 40)
+"""W(0)."""
+
+
 @triton.jit
 def weight(d):
     """int64, W(d) for fp32 d <= 0; 0 for NaN, as for all d from about -27.7 down."""
@@ -51,15 +55,6 @@ def weights_of(keys, top):
     below = (keys != top) & (keys > -2147483648)
     d = tl.where(below, value_of(keys) - value_of(top), 0.0)
     return weight(d)
-
-
-@triton.jit
-def weights_at(values, top_value):
-    """int64 weights of a tile of fp32 logits, none above the row's greatest eligible one; 0 of NaN and -inf.
-
-    Where the greatest is +inf, so is its equals' weight that of 0, and not that of NaN.
-    """
-    return weight(tl.where(values == top_value, 0.0, values - top_value))
 
 
 @entry

@@ -13,6 +13,9 @@ from qrita.records import Problem
 JOB = Job(1024, 128_256, k=50, p=0.9)
 """The paper's shape."""
 
+ROOM = 2048
+"""Tokens that may lie above the threshold of sigma."""
+
 BLOCK = 2048
 """Tokens that every kernel of a run with fixed blocks works on at a time."""
 
@@ -91,7 +94,7 @@ def plan_of(run: Run, problem: Problem, device: Device) -> Plan:
 
     A miss is forced by a plan that has room for one token above the threshold a split, where hundreds are expected.
     """
-    plan = choose(problem, device)
+    plan = replace(choose(problem, device), hold=ROOM)
     if not run.tuned:
         plan = fixed(plan, problem)
     if run.truncation == "groups":

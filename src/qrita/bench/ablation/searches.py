@@ -7,8 +7,8 @@ import triton.language as tl
 
 from qrita.kernels.order import HIGHEST, INELIGIBLE
 from qrita.kernels.rows import load_keys
-from qrita.kernels.search import PIVOTS, measure, search
-from qrita.kernels.stream import SHARE, row_collect, row_tally
+from qrita.kernels.search import measure, search
+from qrita.kernels.stream import PIVOTS, SHARE, row_collect, row_tally
 
 THREE_PIVOTS = tl.constexpr(0)
 ONE_PIVOT = tl.constexpr(1)
