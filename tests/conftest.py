@@ -104,7 +104,7 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 def _left_out(config: pytest.Config) -> dict[str, str]:
     """Tests that this run cannot be about, and why: said in the report's header, since nothing else would show them."""
     engine = config.getoption("--engine")
-    left_out = {}
+    left_out = _left_out_by_engine(engine)
     if importlib.util.find_spec("triton") is None:
         left_out["tests/kernels"] = "it needs Triton, which this environment does not have"
     elif engine == "interpreter":
@@ -117,18 +117,24 @@ def _left_out(config: pytest.Config) -> dict[str, str]:
         left_out["tests/bench/test_bench_plots.py"] = "it needs matplotlib, which this environment does not have"
     if not _from_a_wheel():
         left_out["tests/amdsim/test_wheel.py"] = "it lists what a wheel installed, and qrita is used from its sources"
+    if not NIGHTLY:
+        left_out["what is marked nightly"] = f"this is the profile {PROFILE}"
+    if _lone_gpu(config):
+        left_out["what is marked several_gpus"] = "this process sees one GPU"
+    return left_out
+
+
+def _left_out_by_engine(engine: str) -> dict[str, str]:
+    left_out = {}
     if engine not in ("triton", "interpreter"):
-        left_out["tests/bench/test_ablation_kernels.py"] = "it launches kernels: --engine triton or interpreter"
+        for path in ("tests/bench/test_ablation_kernels.py", "tests/conformance/test_orders.py"):
+            left_out[path] = "it launches kernels: --engine triton or interpreter"
     if engine != "triton":
         left_out["tests/gpu"] = "it needs a GPU and --engine triton"
     if engine == "torch":
         for name in ("test_misses.py", "test_plans.py", "test_tuned_figures.py"):
             path = f"tests/conformance/{name}"
             left_out[path] = "the torch engine has no plans"
-    if not NIGHTLY:
-        left_out["what is marked nightly"] = f"this is the profile {PROFILE}"
-    if _lone_gpu(config):
-        left_out["what is marked several_gpus"] = "this process sees one GPU"
     return left_out
 
 
