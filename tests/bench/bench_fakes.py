@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+
+import pytest
 
 from qrita.bench.jobs import Job
 from qrita.bench.results import Book, Here, Result
 from qrita.bench.running import Machine
 from qrita.bench.timing import Bound, Timed
+from qrita.cli import main
 
 MACHINE = Machine("cpu", cache=1000, free=lambda: 10**9)
 HERE = Here("NVIDIA H200 (sm_90)", "cuda:0", {"qrita": "0.1.0", "torch": "2.11.0"}, 5)
@@ -65,3 +68,14 @@ def book(*results: Result, **changes: object) -> Book:
         results={each.job: each for each in results},
     )
     return replace(made, **changes)  # type: ignore[arg-type]
+
+
+def saying(command: str) -> Callable[..., str]:
+    """A function that runs `qrita COMMAND` and returns what it prints; where it ends with 2, its complaint."""
+
+    def says(capsys: pytest.CaptureFixture[str], *arguments: str, status: int) -> str:
+        assert main([command, *arguments]) == status
+        captured = capsys.readouterr()
+        return captured.err if status == 2 else captured.out
+
+    return says

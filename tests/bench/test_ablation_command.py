@@ -7,14 +7,14 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
-from bench_fakes import FakeTimer
+from bench_fakes import FakeTimer, saying
 
 from qrita import engines
 from qrita.bench import surroundings
 from qrita.bench.ablation.runs import JOB, RUNS
 from qrita.bench.contenders import FLOORS, Contender
 from qrita.bench.results import Book, Hits
-from qrita.cli import bench_ablation, main
+from qrita.cli import bench_ablation
 
 HITS = (Hits(JOB, 2048, 1000), Hits(JOB, None, 1024))
 
@@ -33,10 +33,7 @@ def faked(timer: FakeTimer, monkeypatch: pytest.MonkeyPatch) -> FakeTimer:
     return timer
 
 
-def says(capsys: pytest.CaptureFixture[str], *arguments: str, status: int) -> str:
-    assert main(["bench", *arguments]) == status
-    captured = capsys.readouterr()
-    return captured.err if status == 2 else captured.out
+says = saying("bench")
 
 
 @pytest.mark.parametrize(

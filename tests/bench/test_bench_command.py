@@ -9,19 +9,16 @@ from pathlib import Path
 
 import pytest
 import torch
-from bench_fakes import FakeTimer
+from bench_fakes import FakeTimer, saying
 
 from qrita.bench import jobs, peers, plots, results, running, surroundings, targets, text
 from qrita.bench.results import Book
-from qrita.cli import bench, main
+from qrita.cli import bench
 
 PART = ["--rows", "1,2", "--vocab", "60", "--dtype", "float32", "--family", "normal", "--case", "5:0.9,:0.9"]
 
 
-def says(capsys: pytest.CaptureFixture[str], *arguments: str, status: int) -> str:
-    assert main(["bench", *arguments]) == status
-    captured = capsys.readouterr()
-    return captured.err if status == 2 else captured.out
+says = saying("bench")
 
 
 def test_without_a_gpu_there_is_nothing_to_measure(

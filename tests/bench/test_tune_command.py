@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from bench_fakes import MACHINE, timed
+from bench_fakes import MACHINE, saying, timed
 
 from qrita import device as devices
 from qrita import entries
@@ -19,7 +19,6 @@ from qrita.bench.jobs import Job
 from qrita.bench.results import Result
 from qrita.bench.running import Machine
 from qrita.bench.tuner import DIFFERENT
-from qrita.cli import main
 from qrita.device import Device
 from qrita.entries import Provenance
 from qrita.plan import Plan
@@ -62,10 +61,7 @@ def fake(monkeypatch: pytest.MonkeyPatch) -> Fake:
     return fake
 
 
-def says(capsys: pytest.CaptureFixture[str], *arguments: str, status: int) -> str:
-    assert main(["tune", *arguments]) == status
-    captured = capsys.readouterr()
-    return captured.err if status == 2 else captured.out
+says = saying("tune")
 
 
 def test_without_a_gpu_there_is_nothing_to_measure(
