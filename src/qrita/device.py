@@ -13,6 +13,13 @@ MAX_THREADS = 1024
 """Threads a program may have on every architecture: a plan's warps times the wave width stay within it."""
 
 
+MOST_REGISTERS = 255
+"""Of a thread, on NVIDIA's cards."""
+
+REGISTERS = 65_536
+"""Of a multiprocessor, on NVIDIA's cards."""
+
+
 @dataclass(frozen=True)
 class Device:
     """The features of a device that plans are made from.
@@ -34,15 +41,35 @@ class Device:
     cache: int = 0
     bandwidth: int = 0
 
-    @property
-    def all_registers(self) -> dict[str, int]:
-        """Launch options by which a kernel may take all the registers that there are for a program.
+    def all_registers(self, warps: int) -> dict[str, int]:
+        """Launch options by which a kernel may take all the registers that there are for a program of so many warps.
 
         NVIDIA's assembler otherwise keeps some to fewer, for more programs at a time, and spills for that: ptxas of
         Triton 3.7.1 the search of whole rows to 128 of 255, with 248 bytes, collecting from rows that are not aligned
-        to 80, with 52. Others are better off with what it chooses.
+        to 80, with 52.
         """
-        return {"maxnreg": 255} if self.architecture.startswith("sm_") else {}
+        most = min(MOST_REGISTERS, REGISTERS // (warps * self.wave))
+        return {"maxnreg": most} if self.architecture.startswith("sm_") else {}
+
+    def resident(self, programs: int, warps: int) -> dict[str, int]:
+        """Launch options by which a multiprocessor has the registers for so many programs of a kernel at a time.
+
+        NVIDIA's assembler gives others more than they need: selection from brackets 168, where 127 are enough. Only
+        where that was measured and does not spill, which is sm_90: on sm_120 the choice of groups would.
+        """
+        if self.architecture != "sm_90":
+            return {}
+        return {"maxnreg": min(MOST_REGISTERS, REGISTERS // (programs * warps * self.wave) // 8 * 8)}
+
+    @property
+    def early(self) -> dict[str, bool]:
+        """Constants and launch options by which a kernel starts while the one before ends (`kernels.entry.in_turn`).
+
+        NVIDIA calls that programmatic dependent launch, and has it from sm_90 on.
+        """
+        if self.architecture.startswith("sm_") and int(self.architecture.removeprefix("sm_")) >= 90:
+            return {"EARLY": True, "launch_pdl": True}
+        return {"EARLY": False}
 
 
 DIES = {"gfx942": 38, "gfx950": 32}

@@ -11,6 +11,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from qrita import device as devices
 from qrita.kernels import rows
 
 FORMATS = {torch.float32: "fp32", torch.bfloat16: "bf16", torch.float16: "fp16"}
@@ -37,8 +38,10 @@ def aligned(x: Tensor) -> bool:
 
 
 def shape(logits: Tensor, *others: Tensor) -> dict[str, Any]:
-    """What a launch's variant hangs on, whatever the kernel: the dtype, and wide accesses, if they fit all tensors."""
+    """What a launch's variant hangs on, whatever the kernel: the dtype, wide accesses, if they fit all tensors, and
+    whether it starts early."""
     return {
+        **devices.of(logits.device).early,
         "FORMAT": FORMATS[logits.dtype],
         "ALIGNED": aligned(logits) and all(map(aligned, others)),
         "enable_fp_fusion": False,

@@ -16,6 +16,7 @@ from torch import Tensor
 from qrita import device as devices
 from qrita import lists, passing, rounding
 from qrita import plan as plans
+from qrita.device import Device
 from qrita.kernels import (
     bracket,
     emit,
@@ -32,6 +33,17 @@ from qrita.kernels import (
 )
 from qrita.plan import Plan
 from qrita.records import Candidates, Cuts, Problem
+
+TILES_A_PROGRAM = 4
+"""Tiles that a program of the mask writes at most, where rows are long: with 31, of 1,024 rows, all programs together
+read and write in so many places that it took 266 us; with 8 it takes 255, with 4 252, and a copy 250."""
+
+PROBES = 5
+COLLECTS = 4
+BRACKETS = 4
+GATHERS = {64: 4, 128: 3}  # by how many groups are kept
+"""Programs that a multiprocessor is to hold at a time, of kernels that wait for reductions more than they compute, and
+of which ptxas would let 4, 3 and 2 in: 1,024 real rows of top-p alone took 318 us then, and 308 now."""
 
 
 @dataclass(frozen=True)
@@ -160,32 +172,42 @@ class _Call:
         )
 
     @property
-    def all_registers(self) -> dict[str, int]:
-        """`device.Device.all_registers` of where the call runs."""
-        return devices.of(self.problem.logits.device).all_registers
+    def _device(self) -> Device:
+        return devices.of(self.problem.logits.device)
+
+    def _registers(self, programs: int, warps: int, *, spills: bool = False) -> dict[str, int]:
+        """Launch options of a kernel of which so many programs are to be `device.Device.resident`.
+
+        Where accesses are not wide, it needs more registers; all that there are where it otherwise `spills`.
+        """
+        held = self._device.resident(programs, warps) if self.shape["ALIGNED"] else {}
+        return held or (self._device.all_registers(warps) if spills else {})
 
     def select(self) -> None:
         """Fill the records, and the listing or the output where the call wants them."""
+        brackets = None
         if self.plan.truncation == "groups":
-            row_masses = self._select_groups()
+            row_masses, brackets = self._select_groups()
         elif self.plan.truncation == "sigma":
             row_masses = self._select_sigma()
         else:
             row_masses = self.masses
         if not never_misses(self.problem, self.plan):
-            self._select_rows(row_masses)
+            self._select_rows(row_masses, brackets)
 
     def emit(self) -> None:
         """Write the output of the rows that selection did not write."""
         if self.filled == select.EVERY_ROW.value and never_misses(self.problem, self.plan):
             return
         plan, problem = self.plan, self.problem
-        emit.mask_kernel[(problem.rows * plan.splits,)](
-            *self.logits, *passing.strided(self.out), self.cuts, problem.rows, problem.vocab, plan.splits, self.fill,
+        parts = max(plan.splits, min(plans.MAX_SPLITS, -(-problem.vocab // (TILES_A_PROGRAM * plan.tile))))
+        emit.mask_kernel[(problem.rows * parts,)](
+            *self.logits, *passing.strided(self.out), self.cuts, problem.rows, problem.vocab, parts, self.fill,
             **self.shape, TILE=plan.tile, num_warps=plan.warps,
         )  # fmt: skip
 
-    def _select_groups(self) -> Tensor:
+    def _select_groups(self) -> tuple[Tensor, Tensor | None]:
+        """Launch truncation by groups and what follows; return the rows' masses, and where to look for missed cuts."""
         plan, problem = self.plan, self.problem
         groups = -(-problem.vocab // (8 * plan.group)) * 8  # rows of maxima stay aligned; the last may be empty
         maxima = self._workspace(problem.rows, groups)
@@ -200,9 +222,12 @@ class _Call:
         if brackets and isinstance(problem.k, int):  # more than the groups kept: they cannot hold it
             return self._select_bracket(heads, peaks, probes, tallies, held)
         survivors = self._gather(maxima, probes, marks, tallies, heads, brackets)
-        row_masses = self._select_bracket(heads, peaks, probes, tallies, held) if brackets else self._row_masses(peaks)
+        if brackets:
+            row_masses, missed = self._select_bracket(heads, peaks, probes, tallies, held)
+        else:
+            row_masses, missed = self._row_masses(peaks), None
         self._settle(heads, survivors, row_masses, marks)
-        return row_masses
+        return row_masses, missed
 
     def _gather(
         self, maxima: Tensor, probes: Tensor, marks: Tensor, tallies: Tensor, heads: Tensor, probed: bool
@@ -213,7 +238,10 @@ class _Call:
         select_groups.gather_kernel[(min(problem.rows, plan.programs),)](
             *self.logits, *self.arguments, maxima, probes, marks, tallies, self._workspace(problem.rows, plan.keep),
             survivors, heads, self.cuts, problem.rows, problem.vocab, maxima.shape[1], plan.splits, int(probed),
-            **self.shape, GROUP=plan.group, GROUPS=plan.groups, KEEP=plan.keep, SLOTS=plan.survivors,
+            **self.shape, **self._registers(
+                2 if plan.groups > 4096 else GATHERS.get(plan.keep, 1), plan.select_warps, spills=True
+            ),
+            GROUP=plan.group, GROUPS=plan.groups, KEEP=plan.keep, SLOTS=plan.survivors,
             SPLITS=plans.MAX_SPLITS, num_warps=plan.select_warps,
         )  # fmt: skip
         return survivors
@@ -235,7 +263,8 @@ class _Call:
         tallies = self._workspace(problem.rows, plan.splits * tally.TALLIES.value, torch.float32)
         probe.probe_kernel[(problem.rows,)](
             *self.logits, *self.arguments, probes, marks, heads, held, problem.vocab, plan.keep,
-            **self.shape, SAMPLE=plan.sample, num_warps=plan.bracket_warps,
+            **self.shape, **self._registers(PROBES, plan.bracket_warps),
+            SAMPLE=plan.sample, num_warps=plan.bracket_warps,
         )  # fmt: skip
         return probes, marks, heads, held, tallies
 
@@ -243,9 +272,12 @@ class _Call:
         """Room for heads, and what stands for the others where nothing reads them."""
         return self.cuts, self.cuts, self._workspace(self.problem.rows, 1), self.cuts, self.cuts.view(torch.float32)
 
-    def _select_bracket(self, heads: Tensor, peaks: Tensor, probes: Tensor, tallies: Tensor, held: Tensor) -> Tensor:
+    def _select_bracket(
+        self, heads: Tensor, peaks: Tensor, probes: Tensor, tallies: Tensor, held: Tensor
+    ) -> tuple[Tensor, Tensor]:
         plan, problem = self.plan, self.problem
-        brackets, inside = self._workspace(problem.rows, 2), self._workspace(problem.rows, plan.hold)
+        told, brackets = (self._workspace(problem.rows, 2) for _ in range(2))
+        inside = self._workspace(problem.rows, plan.hold)
         counts = self._workspace(problem.rows, plan.splits)
         above_masses, row_masses = (self._workspace(problem.rows, plan.splits, torch.int64) for _ in range(2))
         shares = max(1, min(plan.splits, plan.programs // problem.rows))
@@ -254,14 +286,14 @@ class _Call:
             self._workspace(problem.rows, shares * tally.TALLIES.value, torch.float32),
         )
         bracket.retally_kernel[(problem.rows * shares,)](
-            *self.logits, *self.arguments, heads, peaks, probes, tallies, new_probes, new_tallies,
+            *self.logits, *self.arguments, heads, peaks, probes, tallies, new_probes, new_tallies, told,
             problem.vocab, plan.splits, shares,
-            **self.shape, SPLITS=plans.MAX_SPLITS, TILE=plan.tile, num_warps=plan.warps,
+            **self.shape, SPLITS=plans.MAX_SPLITS, HOLD=plan.hold, TILE=plan.tile, num_warps=plan.warps,
         )  # fmt: skip
-        given = (heads, peaks, new_probes, new_tallies)
-        next_brackets, next_held = torch.empty_like(brackets), torch.empty_like(held)
+        given = (heads, peaks, new_probes, new_tallies, told)
         for again in (False,) if isinstance(problem.k, int) else (False, True):  # counts seldom lead astray
             found = (brackets, held, inside, counts, above_masses, row_masses)
+            next_brackets, next_held = torch.empty_like(brackets), torch.empty_like(held)
             # A look by all programs of 1,024 rows takes 14 us where there is nothing to do, and there seldom is again.
             parts = shares if again else plan.splits
             source = bracket.AIMED_AGAIN if again else bracket.TALLIED
@@ -270,17 +302,18 @@ class _Call:
             select_bracket.select_bracket_kernel[(programs,)](
                 *self.logits, *self.arguments, peaks, *found, next_brackets, next_held, self.cuts, self.masses,
                 problem.rows, problem.vocab, plan.splits, parts, self.wants & select.WANT_MASS.value, int(again),
-                **self.shape, SPLITS=plans.MAX_SPLITS, HOLD=plan.hold, num_warps=plan.bracket_warps,
+                **self.shape, **self._registers(BRACKETS, plan.bracket_warps),
+                SPLITS=plans.MAX_SPLITS, HOLD=plan.hold, num_warps=plan.bracket_warps,
             )  # fmt: skip
             brackets, held = next_brackets, next_held
-        return row_masses
+        return row_masses, brackets
 
     def _collect(self, *workspace: Tensor, shares: int, parts: int, source: Any) -> None:
         plan, problem = self.plan, self.problem
         bracket.collect_kernel[(problem.rows * parts,)](
             *self.logits, *self.arguments, *workspace, problem.vocab, plan.splits, shares, parts,
             self.wants & select.WANT_MASS.value, source.value,
-            **self.shape, **({} if self.shape["ALIGNED"] else self.all_registers),
+            **self.shape, **self._registers(COLLECTS, plan.warps, spills=not self.shape["ALIGNED"]),
             SPLITS=plans.MAX_SPLITS, HOLD=plan.hold, TILE=plan.tile, num_warps=plan.warps,
         )  # fmt: skip
 
@@ -308,7 +341,19 @@ class _Call:
         if not isinstance(problem.k, int) and problem.p is not None:
             unused, float_unused = self.cuts, self.cuts.view(torch.float32)
             counts, masses = self._workspace(problem.rows, plan.splits), torch.empty_like(row_masses)
-            workspace = (unused, peaks, unused, float_unused, unused, unused, unused, counts, masses, row_masses)
+            workspace = (
+                unused,
+                peaks,
+                unused,
+                float_unused,
+                unused,
+                unused,
+                unused,
+                unused,
+                counts,
+                masses,
+                row_masses,
+            )
             self._collect(*workspace, shares=1, parts=plan.splits, source=bracket.NOWHERE)
         return row_masses
 
@@ -316,14 +361,17 @@ class _Call:
         """Uninitialised memory of this call's own, from torch's allocator: safe to capture and to use on any stream."""
         return torch.empty((rows, columns), dtype=dtype, device=self.cuts.device)
 
-    def _select_rows(self, row_masses: Tensor) -> None:
+    def _select_rows(self, row_masses: Tensor, brackets: Tensor | None) -> None:
         plan, problem = self.plan, self.problem
         programs = min(problem.rows, plan.row_programs)
         scratch = self._workspace(programs, plan.row_tile * (stream.DEPTH.value + 1))
         select_rows.select_rows_kernel[(programs,)](
-            *self.logits, *self.arguments, row_masses, self.cuts, self.masses, scratch, scratch.stride(0),
+            *self.logits, *self.arguments, row_masses, self.cuts, self.masses,
+            self.cuts if brackets is None else brackets, scratch, scratch.stride(0),
             problem.rows, problem.vocab, plan.splits, self.wants, int(plan.truncation != "none"),
-            **self.shape, **self.all_registers, SPLITS=plans.MAX_SPLITS, TILE=plan.row_tile, num_warps=plan.row_warps,
+            int(brackets is not None),
+            **self.shape, **self._device.all_registers(plan.row_warps),
+            SPLITS=plans.MAX_SPLITS, TILE=plan.row_tile, num_warps=plan.row_warps,
         )  # fmt: skip
 
 

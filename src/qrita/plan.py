@@ -120,7 +120,7 @@ def choose(problem: Problem, device: Device, figures: Tuning | None = None) -> P
     return Plan(
         truncation="groups" if few or 2048 < vocab <= 64 * 8192 else "none",
         group=32 if short else 64,
-        groups=4096 if short else 8192,
+        groups=2048 if vocab <= 32 * 2048 else 4096 if short else 8192,
         keep=64 if few else 128,
         survivors=128 if few else 256,
         sample=tuned.sample,
@@ -165,7 +165,7 @@ def reachable(device: Device) -> list[tuple[Plan, int | None]]:
     This is what a warm-up has to compile.
     """
     plans = {}
-    for vocab in (2049, 32 * 4096 + 1):  # without truncation, the kernels are those of the fallback
+    for vocab in (2049, 32 * 2048 + 1, 32 * 4096 + 1):  # without truncation, the kernels are those of the fallback
         for k in (1, None):
             plan = choose(Problem(torch.empty((1, vocab), device="meta"), k, None), device)
             plans[replace(plan, splits=1, programs=1, row_programs=1)] = k

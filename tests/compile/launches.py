@@ -66,7 +66,7 @@ class Variant:
     @property
     def name(self) -> str:
         """The kernel, its constants and its threads: an id within an architecture, and mostly the same on others."""
-        constants = dict(self.names)
+        constants = {name: value for name, value in self.names.items() if name != "EARLY"}
         words = [self.kernel.rpartition(":")[2].removesuffix("_kernel")]
         if "FORMAT" in constants:
             words += [constants.pop("FORMAT"), "aligned" if constants.pop("ALIGNED") else "general"]

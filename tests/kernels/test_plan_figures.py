@@ -30,9 +30,11 @@ BY_DEVICE = {  # warps, select_warps, bracket_warps, settle_warps, row_warps, pr
     "interpreter": (4, 8, 4, 1, 8, 64, 8),
 }
 BY_SHAPE = {  # vocabulary, k: truncation, group, groups, keep, survivors
-    (1000, 50): ("groups", 32, 4096, 64, 128),
-    (1000, None): ("none", 32, 4096, 128, 256),
-    (2049, None): ("groups", 32, 4096, 128, 256),
+    (1000, 50): ("groups", 32, 2048, 64, 128),
+    (1000, None): ("none", 32, 2048, 128, 256),
+    (2049, None): ("groups", 32, 2048, 128, 256),
+    (65_536, 50): ("groups", 32, 2048, 64, 128),
+    (65_537, 50): ("groups", 32, 4096, 64, 128),
     (131_072, 56): ("groups", 32, 4096, 64, 128),
     (131_072, 57): ("groups", 32, 4096, 128, 256),
     (131_073, 50): ("groups", 64, 8192, 128, 256),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import triton.language as tl
 
 from qrita.kernels.bits import MOST_TILES, lowest_bit, reserve
-from qrita.kernels.entry import entry
+from qrita.kernels.entry import entry, in_turn
 from qrita.kernels.order import HIGHEST, index_of, places_of, rank_under, ranks_of
 from qrita.kernels.rows import bound, element, load_keys, row_start
 from qrita.kernels.select import CUT_COUNT, CUT_INDEX, CUT_KEY, CUT_STATE, EMITTED, kept_by
@@ -17,9 +17,10 @@ def mask_kernel(
     logits, row_stride: tl.int64, column_stride: tl.int64,
     out, out_row_stride: tl.int64, out_column_stride: tl.int64,
     cuts, rows: tl.int64, vocab, splits, fill,
-    FORMAT: tl.constexpr, ALIGNED: tl.constexpr, TILE: tl.constexpr,
+    FORMAT: tl.constexpr, ALIGNED: tl.constexpr, EARLY: tl.constexpr, TILE: tl.constexpr,
 ):  # fmt: skip
     """One program a (row, split): kept words are copied, -inf stays, the rest becomes `fill`. In place or not."""
+    in_turn(EARLY, splits)
     row = (tl.program_id(0) // splits).to(tl.int64)
     split = tl.program_id(0) % splits
     if tl.load(cuts + rows * CUT_STATE + row) != EMITTED:
@@ -44,12 +45,13 @@ def mask_kernel(
 @entry
 def kept_kernel(
     logits, row_stride: tl.int64, column_stride: tl.int64, cuts, held, listing, rows: tl.int64, vocab, splits, slots,
-    FORMAT: tl.constexpr, ALIGNED: tl.constexpr, TILE: tl.constexpr,
+    FORMAT: tl.constexpr, ALIGNED: tl.constexpr, EARLY: tl.constexpr, TILE: tl.constexpr,
 ):  # fmt: skip
     """One program a (row, split): the tokens up to the cut into listing [rows, slots] of place, in no order.
 
     `held` [rows] is 0 before, their number afterwards.
     """
+    in_turn(EARLY, splits)
     row = (tl.program_id(0) // splits).to(tl.int64)
     split = tl.program_id(0) % splits
     key = tl.load(cuts + rows * CUT_KEY + row)
@@ -77,13 +79,14 @@ def kept_kernel(
 def list_kernel(
     logits, row_stride: tl.int64, column_stride: tl.int64, cuts, listing, indices, values,
     rows: tl.int64, vocab, slots, blocks,
-    FORMAT: tl.constexpr, ALIGNED: tl.constexpr, BLOCK: tl.constexpr, OTHERS: tl.constexpr,
+    FORMAT: tl.constexpr, ALIGNED: tl.constexpr, EARLY: tl.constexpr, BLOCK: tl.constexpr, OTHERS: tl.constexpr,
 ):  # fmt: skip
     """One program a (row, block of slots): listed tokens into their places, indices and values [rows, slots].
 
     A token's slot is the number of listed tokens that come before it, counted block against block. Past the listed
     ones stand -1 and -inf.
     """
+    in_turn(EARLY, blocks)
     row = (tl.program_id(0) // blocks).to(tl.int64)
     block = tl.program_id(0) % blocks
     base = row_start(logits, row, row_stride, ALIGNED)

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 import triton
+import triton.language as tl
 
 
 def entry(kernel: Callable[..., Any]) -> Any:
@@ -19,3 +20,26 @@ def entry(kernel: Callable[..., Any]) -> Any:
     parameters = inspect.signature(kernel).parameters.values()
     runtime = [p.name for p in parameters if "constexpr" not in str(p.annotation)]
     return triton.jit(kernel, do_not_specialize=runtime)
+
+
+MANY_ROWS = tl.constexpr(64)
+"""Rows of a batch beyond which the next launch does not come early: its programs would crowd where the first of these
+end. With 256 rows, k = 50, that made 96 us of 88; with one it makes 12 of 13.4."""
+
+
+@triton.jit
+def in_turn(EARLY: tl.constexpr, programs_a_row):
+    """First thing in an entry: wait for the launch before it, where launches may come early (`Device.early`).
+
+    Until `wait` returns nothing is read or written: then all that was launched before is done, and what it wrote can be
+    seen. `launch_dependents` lets the next launch come, to wait in its turn. That saves a microsecond or so.
+
+        one launch   ...reads, writes.|
+        the next       | starts, waits|reads, writes...
+    """
+    if EARLY:
+        tl.inline_asm_elementwise("griddepcontrol.wait; // $0", "=r", [], dtype=tl.int32, is_pure=False, pack=1)
+        if tl.num_programs(0) <= MANY_ROWS * programs_a_row:
+            tl.inline_asm_elementwise(
+                "griddepcontrol.launch_dependents; // $0", "=r", [], dtype=tl.int32, is_pure=False, pack=1
+            )

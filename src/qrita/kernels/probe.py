@@ -8,16 +8,19 @@ from __future__ import annotations
 import triton
 import triton.language as tl
 
-from qrita.kernels.entry import entry
+from qrita.kernels.entry import entry, in_turn
 from qrita.kernels.order import HIGHEST, INELIGIBLE, keys_of, value_of
 from qrita.kernels.rows import ONE, load_keys, row_start, top_k, top_p
-from qrita.kernels.select import NOT_HELD
+from qrita.kernels.select import EVEN, HOLD_IT, MAY_HOLD, NOT_HELD
 
 RUN = tl.constexpr(32)
 """Consecutive tokens in each piece of a sample, for whole sectors of memory."""
 
-PIVOTS = tl.constexpr(4)
-"""What a probe leaves for a row: three ascending keys, and the greatest of the sample."""
+PIVOTS = tl.constexpr(8)
+"""Words that a probe has for a row: three ascending keys, the greatest of the sample, TIES, and what nobody reads."""
+
+TIES = tl.constexpr(4)
+"""Where it says about how many tokens of the row have the key of the lowest pivot, or 0 where one of the sample has."""
 
 DEVIATIONS = tl.constexpr(5.0)
 """Half the width of the bracket, in standard deviations of a sample's share. With 4, one normal row in 230 was outside
@@ -45,6 +48,10 @@ sample has not seen the heaviest tokens."""
 
 FEW = tl.constexpr(3)
 """Tokens of a sample that stand for so few of a row that groups hold them: of rows that are nearly all masked."""
+
+SHARED = tl.constexpr(2)
+"""A row is even where top-p keeps one in so many of a sample at least, as of normal rows at p = 0.9. That tokens which
+the sample has not seen weigh enough to make up for so many would be a surprise, and cost a second tally."""
 
 ROUNDED = tl.constexpr(256.0)
 """Keys that one in fp32 may be off by."""
@@ -141,36 +148,42 @@ def probe_kernel(
     logits, row_stride: tl.int64, column_stride: tl.int64,
     k_words, k_stride: tl.int64, k_kind, k_scalar, p_words, p_halves, p_stride: tl.int64, p_kind, p_scalar,
     probes, marks, heads, held, vocab, keep,
-    FORMAT: tl.constexpr, ALIGNED: tl.constexpr, SAMPLE: tl.constexpr,
+    FORMAT: tl.constexpr, ALIGNED: tl.constexpr, EARLY: tl.constexpr, SAMPLE: tl.constexpr,
 ):  # fmt: skip
     """One program a row: probes [rows, PIVOTS], marks [rows], NOT_HELD into heads [rows] and 0 into held [rows].
 
     Pivots are HIGHEST where there is nothing to look for. A row is marked where groups, `keep` of them, are likely to
     hold the answer: the output is filled then while the row is read, which is in vain where they do not.
     """
+    in_turn(EARLY, 1)
     row = tl.program_id(0).to(tl.int64)
     k = top_k(k_words, k_stride, k_kind, k_scalar, row, vocab)
     p = top_p(p_words, p_halves, p_stride, p_kind, p_scalar, row)
     none = (row * 0).to(tl.int32) + HIGHEST
     low, high, top = none, none, none
-    marked = (k > 0) & (k <= keep)
+    ties = none * 0
+    likely = (k > 0) & (k <= keep)
+    even = k > keep
     if (k > 0) | (p != ONE):
         base = row_start(logits, row, row_stride, ALIGNED)
         keys = load_keys(base, spread(vocab, SAMPLE), column_stride, vocab, FORMAT, ALIGNED)
         top = tl.max(keys, 0)
         if top > INELIGIBLE:
             low, high = bracket_of(keys, top, k, p, vocab)
-            # Two counts in one sum, of at most 2**14 tokens each.
-            both = tl.sum(tl.where(keys >= low, 1 << 16, 0) + (keys > INELIGIBLE).to(tl.int32), 0)
-            reached = both >> 16
-            marked = marked | ((k == 0) & ((reached <= FEW) | (reached * PEAKED <= (both & 0xFFFF))))
+            # Three counts in one sum, of at most 2**14 tokens each.
+            both = tl.where(keys >= low, 1 << 16, 0) + (keys > INELIGIBLE).to(tl.int32)
+            both, ties = tl.split(tl.sum(tl.join(both, (keys == low).to(tl.int32)), 0))
+            reached, eligible = both >> 16, both & 0xFFFF
+            likely = likely | ((k == 0) & ((reached <= FEW) | (reached * PEAKED <= eligible)))
+            even = even | ((k == 0) & (reached > FEW) & (reached * SHARED >= eligible))
         else:
-            marked = marked | (k == 0)
+            likely = likely | (k == 0)
     middle = key_of_value(0.5 * value_of(low) + 0.5 * value_of(high))
     tl.store(probes + row * PIVOTS, low)
     tl.store(probes + row * PIVOTS + 1, tl.minimum(tl.maximum(middle, low), high))
     tl.store(probes + row * PIVOTS + 2, tl.minimum(high, HIGHEST - 1) + 1)
     tl.store(probes + row * PIVOTS + 3, top)
-    tl.store(marks + row, marked.to(tl.int32))
+    tl.store(probes + row * PIVOTS + TIES, tl.where(ties > 1, ties * (vocab // SAMPLE), 0))
+    tl.store(marks + row, tl.where(likely, HOLD_IT, tl.where(even, EVEN, MAY_HOLD)))
     tl.store(heads + row, NOT_HELD)
     tl.store(held + row, 0)

@@ -100,6 +100,14 @@ def load_words(base, offsets, column_stride, vocab, ALIGNED: tl.constexpr):
 
 
 @triton.jit
+def tile_words(base, tile, end, column_stride, vocab, ALIGNED: tl.constexpr, TILE: tl.constexpr):
+    """Raw words of one of a row's tiles before `end`; past it those of NaN, without a read."""
+    offsets = tile * TILE + tl.arange(0, TILE)
+    inside = (offsets < bound(vocab, ALIGNED)) & (tile < end)
+    return tl.load(element(base, offsets, column_stride, ALIGNED), mask=inside, other=-1)
+
+
+@triton.jit
 def load_keys(base, offsets, column_stride, vocab, FORMAT: tl.constexpr, ALIGNED: tl.constexpr):
     """int32 keys of a row's elements; INELIGIBLE past the vocabulary's end."""
     return keys_of(load_words(base, offsets, column_stride, vocab, ALIGNED), FORMAT)

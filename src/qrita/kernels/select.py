@@ -42,12 +42,19 @@ EVERY_ROW = tl.constexpr(1)
 MARKED_ROWS = tl.constexpr(2)
 
 
+# What the sample of a row says of its groups. They may hold the answer. They are likely to: the output is filled while
+# the row is read, in vain where they do not. Or they cannot, or hardly: they are not looked at.
+MAY_HOLD = tl.constexpr(0)
+HOLD_IT = tl.constexpr(1)
+EVEN = tl.constexpr(2)
+
+
 @triton.jit
 def is_filled(filled, marks, row):
     """Whether a row is one of those."""
     yes = filled == EVERY_ROW
     if filled == MARKED_ROWS:
-        yes = tl.load(marks + row) != 0
+        yes = tl.load(marks + row) == HOLD_IT
     return yes
 
 

@@ -7,11 +7,11 @@ import triton.language as tl
 
 from qrita.kernels.bits import WORD, store_numbers
 from qrita.kernels.choose import first_of, reach_of
-from qrita.kernels.entry import entry
+from qrita.kernels.entry import entry, in_turn
 from qrita.kernels.order import INELIGIBLE
 from qrita.kernels.probe import amounts_of
 from qrita.kernels.rows import ONE, bound, load_keys, row_start, top_k, top_p
-from qrita.kernels.select import CUT_STATE, MISSED, NOT_HELD
+from qrita.kernels.select import CUT_STATE, HOLD_IT, MAY_HOLD, MISSED, NOT_HELD
 from qrita.kernels.tally import goal_of, pivots_of, tallies_of
 
 HOLDS = tl.constexpr(1.001)
@@ -64,14 +64,15 @@ def gather_kernel(
     k_words, k_stride: tl.int64, k_kind, k_scalar, p_words, p_halves, p_stride: tl.int64, p_kind, p_scalar,
     maxima, probes, marks, tallies, chosen, survivors, heads, cuts,
     rows: tl.int64, vocab, groups, splits, probed,
-    FORMAT: tl.constexpr, ALIGNED: tl.constexpr, GROUP: tl.constexpr, GROUPS: tl.constexpr, KEEP: tl.constexpr,
-    SLOTS: tl.constexpr, SPLITS: tl.constexpr,
+    FORMAT: tl.constexpr, ALIGNED: tl.constexpr, EARLY: tl.constexpr,
+    GROUP: tl.constexpr, GROUPS: tl.constexpr, KEEP: tl.constexpr, SLOTS: tl.constexpr, SPLITS: tl.constexpr,
 ):  # fmt: skip
     """A persistent grid over rows: the first tokens of each, up to SLOTS, in token order, for `settle_kernel`.
 
     Where rows were `probed`, those of which groups do not hold the answer are left to brackets: at once, unless they
     are marked or what is above their pivots has mass enough, and if what was gathered turns out to be too little.
     """
+    in_turn(EARLY, 1)
     BITS: tl.constexpr = GROUP if GROUP < WORD else WORD
     row = tl.program_id(0).to(tl.int64)
     while row < rows:
@@ -84,7 +85,8 @@ def gather_kernel(
             _, _, at_high, total = tallies_of(tallies, row, splits, SPLITS)
             _, _, _, top_value = pivots_of(probes, row)
             goal = goal_of(k, p, total)
-            likely = (tl.load(marks + row) != 0) | ((k == 0) & (p != ONE) & (at_high >= goal))
+            mark = tl.load(marks + row)
+            likely = (mark == HOLD_IT) | ((mark == MAY_HOLD) & (k == 0) & (p != ONE) & (at_high >= goal))
         head = NOT_HELD
         if likely:
             picked, floor, complete = choose_groups(

@@ -6,7 +6,7 @@ import triton
 import triton.language as tl
 
 from qrita.kernels.cut import cut_of, list_cut_of
-from qrita.kernels.entry import entry
+from qrita.kernels.entry import entry, in_turn
 from qrita.kernels.order import places_of
 from qrita.kernels.rows import element, load_keys, row_start, top_k, top_p
 from qrita.kernels.select import EMITTED, NOT_HELD, SELECTED, WANT_LIST, is_filled, kept_by, store_cut
@@ -40,13 +40,14 @@ def settle_kernel(
     out, out_row_stride: tl.int64, out_column_stride: tl.int64,
     k_words, k_stride: tl.int64, k_kind, k_scalar, p_words, p_halves, p_stride: tl.int64, p_kind, p_scalar,
     survivors, heads, row_masses, marks, cuts, masses, listing, rows: tl.int64, vocab, splits, slots, wants, filled,
-    FORMAT: tl.constexpr, ALIGNED: tl.constexpr, SLOTS: tl.constexpr, SPLITS: tl.constexpr,
+    FORMAT: tl.constexpr, ALIGNED: tl.constexpr, EARLY: tl.constexpr, SLOTS: tl.constexpr, SPLITS: tl.constexpr,
 ):  # fmt: skip
     """One program a row: settles those that have survivors [rows, SLOTS] of index, as their heads say.
 
     Where the call wants them also the row's kept tokens in token order, listing [rows, slots] of place. What is still
     MISSED afterwards was before.
     """
+    in_turn(EARLY, 1)
     row = tl.program_id(0).to(tl.int64)
     slot = tl.arange(0, SLOTS)
     head = tl.load(heads + row)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import triton
 import triton.language as tl
 
-from qrita.kernels.entry import entry
+from qrita.kernels.entry import entry, in_turn
 from qrita.kernels.order import INELIGIBLE, keys_of, value_of
 from qrita.kernels.probe import spread
 from qrita.kernels.rows import bound, element, load_keys, row_start, top_k, top_p
@@ -61,13 +61,15 @@ def sigma_kernel(
     out, out_row_stride: tl.int64, out_column_stride: tl.int64,
     k_words, k_stride: tl.int64, k_kind, k_scalar,
     above, found, floors, peaks, rows: tl.int64, vocab, splits, fill, filled,
-    FORMAT: tl.constexpr, ALIGNED: tl.constexpr, SAMPLE: tl.constexpr, HOLD: tl.constexpr, TILE: tl.constexpr,
+    FORMAT: tl.constexpr, ALIGNED: tl.constexpr, EARLY: tl.constexpr,
+    SAMPLE: tl.constexpr, HOLD: tl.constexpr, TILE: tl.constexpr,
 ):  # fmt: skip
     """One program a (row, split): the tokens at or above the row's floor, in token order, in the split's own segment.
 
     Writes above [rows, splits, HOLD // splits] of index, found, floors and peaks [rows, splits]: how many there were
     (more than the segment holds is a miss), the floor and the greatest key. `filled`: NO_ROW or EVERY_ROW.
     """
+    in_turn(EARLY, splits)
     row = (tl.program_id(0) // splits).to(tl.int64)
     split = tl.program_id(0) % splits
     base = row_start(logits, row, row_stride, ALIGNED)
@@ -106,9 +108,10 @@ def select_sigma_kernel(
     k_words, k_stride: tl.int64, k_kind, k_scalar, p_words, p_halves, p_stride: tl.int64, p_kind, p_scalar,
     above, found, floors, row_masses, cuts, masses,
     rows: tl.int64, vocab, splits, wants, filled,
-    FORMAT: tl.constexpr, ALIGNED: tl.constexpr, HOLD: tl.constexpr, SPLITS: tl.constexpr,
+    FORMAT: tl.constexpr, ALIGNED: tl.constexpr, EARLY: tl.constexpr, HOLD: tl.constexpr, SPLITS: tl.constexpr,
 ):  # fmt: skip
     """A persistent grid over rows: the records, and the output where it was filled, of those where the guess hits."""
+    in_turn(EARLY, 1)
     row = tl.program_id(0).to(tl.int64)
     while row < rows:
         k = top_k(k_words, k_stride, k_kind, k_scalar, row, vocab)

@@ -20,6 +20,9 @@ PIVOTS = tl.constexpr(4)
 DEPTH = tl.constexpr(4)
 """Keys of the bracket that each lane of a tile may collect."""
 
+STAGES = tl.constexpr(4)
+"""Tiles on their way at a time: a row is read by one program, whose pace is set by how much it waits for."""
+
 SHARE = tl.constexpr(4)
 """A tile's part that all of them may fill. Of 2048 lanes with 512 keys among them, one holds more than 4 in 1 % of
 cases."""
@@ -31,7 +34,7 @@ def row_bounds(base, column_stride, vocab, FORMAT: tl.constexpr, ALIGNED: tl.con
     lows = tl.full([TILE], HIGHEST, tl.int32)
     tops = tl.full([TILE], INELIGIBLE, tl.int32)
     ones = tl.zeros([TILE], tl.int32)
-    for start in tl.range(0, vocab, TILE, num_stages=2):
+    for start in tl.range(0, vocab, TILE, num_stages=STAGES):
         keys = load_keys(base, start + tl.arange(0, TILE), column_stride, vocab, FORMAT, ALIGNED)
         lows = tl.minimum(lows, tl.where(keys > INELIGIBLE, keys, HIGHEST))
         tops = tl.maximum(tops, keys)
@@ -45,7 +48,7 @@ def row_mass_above(
 ):  # fmt: skip
     """int64, the mass of a row's keys above `key`."""
     masses = tl.zeros([TILE], tl.int64)
-    for start in tl.range(0, vocab, TILE, num_stages=2):
+    for start in tl.range(0, vocab, TILE, num_stages=STAGES):
         keys = load_keys(base, start + tl.arange(0, TILE), column_stride, vocab, FORMAT, ALIGNED)
         masses += tl.where(keys > key, measure(keys, top, True), 0)
     return tl.sum(masses, 0)
@@ -65,7 +68,7 @@ def row_tally(
     """int64 measures and counts of the keys at or above each pivot. Pivots are above INELIGIBLE."""
     counts = tl.zeros([PIVOTS, TILE // IN_THREAD], tl.int32)
     amounts = tl.zeros([PIVOTS, TILE // IN_THREAD], tl.int64 if MASS else tl.int32)
-    for start in tl.range(0, vocab, TILE, num_stages=2):
+    for start in tl.range(0, vocab, TILE, num_stages=STAGES):
         keys = load_keys(base, start + tl.arange(0, TILE), column_stride, vocab, FORMAT, ALIGNED)
         reach = keys[None, :] >= pivots[:, None]
         counts += by_thread(reach.to(tl.int32), TILE)
@@ -91,7 +94,7 @@ def row_collect(
     lane = tl.arange(0, TILE)
     found = tl.zeros([TILE], tl.int32)
     tl.debug_barrier()  # whoever still reads what was collected before is done by now
-    for start in tl.range(0, vocab, TILE, num_stages=2):
+    for start in tl.range(0, vocab, TILE, num_stages=STAGES):
         keys = load_keys(base, start + lane, column_stride, vocab, FORMAT, ALIGNED)
         inside = (keys >= low) & (keys < high)
         tl.store(scratch + found * TILE + lane, keys, mask=inside & (found < DEPTH))
@@ -140,14 +143,15 @@ def guess_bracket(
 
 @triton.jit
 def row_search(
-    base, column_stride, vocab, top, low, high, reached, measured, goal, scratch, MASS: tl.constexpr,
+    base, column_stride, vocab, top, low, high, reached, measured, goal, aimed, scratch, MASS: tl.constexpr,
     FORMAT: tl.constexpr, ALIGNED: tl.constexpr, TILE: tl.constexpr
 ):  # fmt: skip
     """(key, above, count): `search.search` of a row, and how many keys are above `key`.
 
-    `reached` and `measured` are the number and the measure of the keys at or above `low`. The first pivots come from a
-    sample. A vector of pivots has four lanes and all are put to use here: a later round leaves a fifth of the bracket,
-    until its population fits a tile, or it holds one key.
+    `reached` and `measured` are the number and the measure of the keys at or above `low`. The first pivots lie around
+    `aimed`, (first, end) of the keys where the answer should be, or come from a sample where that is empty. A vector of
+    pivots has four lanes and all are put to use here: a later round leaves a fifth of the bracket, until its population
+    fits a tile, or it holds one key.
     """
     low = low.to(tl.int64)
     high = high.to(tl.int64)
@@ -155,7 +159,11 @@ def row_search(
     above, count = goal * 0, goal * 0
     fits_at = goal * 0 + TILE // SHARE
     pivots = low + (high - low) * (tl.arange(0, PIVOTS) + 1) // (PIVOTS + 1)
-    if reached > fits_at:
+    first, end = aimed
+    if first < end:
+        width = end.to(tl.int64) - first
+        pivots = tl.minimum(tl.maximum(first + width * (tl.arange(0, PIVOTS) - 1), low), high)
+    elif reached > fits_at:
         pivots = guess_bracket(base, column_stride, vocab, top, low, high, measured, goal, MASS, FORMAT, ALIGNED, TILE)
     settled = False
     while not settled:
@@ -187,7 +195,7 @@ def row_nth(
 ):  # fmt: skip
     """`search.nth` of a row: only tiles that hold such a token are scanned."""
     seen, last = quota * 0, -1
-    for start in tl.range(0, vocab, TILE, num_stages=2):
+    for start in tl.range(0, vocab, TILE, num_stages=STAGES):
         offsets = start + tl.arange(0, TILE)
         ties = (load_keys(base, offsets, column_stride, vocab, FORMAT, ALIGNED) == key).to(tl.int32)
         more = tl.sum(ties, 0)

@@ -6,7 +6,7 @@ import triton
 import triton.language as tl
 
 from qrita.kernels.order import value_of
-from qrita.kernels.probe import LOG2_E, PIVOTS
+from qrita.kernels.probe import LOG2_E, PIVOTS, TIES
 
 TALLIES = tl.constexpr(4)
 """Measures that a split leaves: of its tokens at or above each of the three pivots, and of all."""
@@ -23,6 +23,12 @@ def pivots_of(probes, row):
     """(low, middle, high) keys, and fp32, the value of the greatest key of the sample."""
     probes += row * PIVOTS
     return tl.load(probes), tl.load(probes + 1), tl.load(probes + 2), value_of(tl.load(probes + 3))
+
+
+@triton.jit
+def ties_of(probes, row):
+    """fp32, about how many tokens of the row have one and the same key near the cut; few are told from none."""
+    return tl.load(probes + row * PIVOTS + TIES).to(tl.float32)
 
 
 @triton.jit

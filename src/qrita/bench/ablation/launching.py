@@ -87,7 +87,7 @@ def _select_rows(call: _Call, run: Run) -> None:
     """
     plan, problem = call.plan, call.problem
     if run.search == "sort":
-        call._select_rows(call.masses)
+        call._select_rows(call.masses, None)
         return
     programs = min(problem.rows, plan.row_programs)
     scratch = call._workspace(programs, plan.row_tile * (stream.DEPTH.value + 1))

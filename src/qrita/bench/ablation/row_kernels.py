@@ -11,7 +11,7 @@ import triton
 import triton.language as tl
 
 from qrita.bench.ablation.searches import row_searched
-from qrita.kernels.entry import entry
+from qrita.kernels.entry import entry, in_turn
 from qrita.kernels.rows import ONE, row_start, target_mass, top_k, top_p
 from qrita.kernels.select import CUT_STATE, MISSED, SELECTED, store_cut, tokens_for
 from qrita.kernels.stream import row_bounds, row_mass_above, row_nth
@@ -66,9 +66,11 @@ def select_rows_kernel(
     logits, row_stride: tl.int64, column_stride: tl.int64,
     k_words, k_stride: tl.int64, k_kind, k_scalar, p_words, p_halves, p_stride: tl.int64, p_kind, p_scalar,
     cuts, masses, scratch, scratch_stride: tl.int64, rows: tl.int64, vocab, truncated,
-    FORMAT: tl.constexpr, ALIGNED: tl.constexpr, TILE: tl.constexpr, SEARCH: tl.constexpr, DUPLICATES: tl.constexpr,
+    FORMAT: tl.constexpr, ALIGNED: tl.constexpr, EARLY: tl.constexpr,
+    TILE: tl.constexpr, SEARCH: tl.constexpr, DUPLICATES: tl.constexpr,
 ):  # fmt: skip
     """`select_rows.select_rows_kernel` for masks with top-k."""
+    in_turn(EARLY, 1)
     row = tl.program_id(0).to(tl.int64)
     scratch += row * scratch_stride
     while row < rows:

@@ -10,7 +10,7 @@ import triton
 import triton.language as tl
 
 from qrita.bench.ablation.searches import SORT, searched
-from qrita.kernels.entry import entry
+from qrita.kernels.entry import entry, in_turn
 from qrita.kernels.order import HIGHEST, INELIGIBLE
 from qrita.kernels.rows import ONE, element, load_keys, row_start, target_mass, top_k, top_p
 from qrita.kernels.search import bounds, measure, nth
@@ -79,10 +79,11 @@ def select_kernel(
     out, out_row_stride: tl.int64, out_column_stride: tl.int64,
     k_words, k_stride: tl.int64, k_kind, k_scalar, p_words, p_halves, p_stride: tl.int64, p_kind, p_scalar,
     above, found, floors, cuts, masses, rows: tl.int64, vocab, splits,
-    FORMAT: tl.constexpr, ALIGNED: tl.constexpr, HOLD: tl.constexpr, SPLITS: tl.constexpr,
-    SEARCH: tl.constexpr, DUPLICATES: tl.constexpr,
+    FORMAT: tl.constexpr, ALIGNED: tl.constexpr, EARLY: tl.constexpr,
+    HOLD: tl.constexpr, SPLITS: tl.constexpr, SEARCH: tl.constexpr, DUPLICATES: tl.constexpr,
 ):  # fmt: skip
     """`sigma.select_sigma_kernel` for masks with top-k: a persistent grid over rows, which writes those that hit."""
+    in_turn(EARLY, 1)
     row = tl.program_id(0).to(tl.int64)
     while row < rows:
         k = top_k(k_words, k_stride, k_kind, k_scalar, row, vocab)
