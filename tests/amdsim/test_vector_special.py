@@ -182,26 +182,35 @@ def test_a_division_as_the_compiler_writes_it_is_rounded_correctly(architecture:
 
 
 @pytest.mark.parametrize("architecture", NAMES)
-@pytest.mark.parametrize(("mnemonic", "function"), [("v_exp_f32_e32", lambda x: 2.0**x), ("v_log_f32_e32", math.log2)])
+@pytest.mark.parametrize(
+    ("instruction", "function"),
+    [
+        ("v_exp_f32_e32 v2, v1", lambda x: 2.0**x),
+        ("v_exp_f32_e64 v2, -v1", lambda x: 2.0**-x),
+        ("v_log_f32_e32 v2, v1", math.log2),
+    ],
+)
 def test_exponentials_and_logarithms_are_within_half_an_ulp(
-    architecture: str, mnemonic: str, function: Callable[[float], float]
+    architecture: str, instruction: str, function: Callable[[float], float]
 ) -> None:
     bench = Bench(architecture)
     given = [floats.bits_of(Fraction(lane * 37 + 1, 64), F32) for lane in range(bench.width)]
     bench.set_vector("v1", given)
-    bench.run(f"{mnemonic} v2, v1")
+    bench.run(instruction)
     for bits, found in zip(given, bench.vector("v2"), strict=True):
         exact = Fraction(function(float(floats.value_of(bits, F32))))
         step = floats.value_of(found + 1, F32) - floats.value_of(found, F32)
         assert abs(floats.value_of(found, F32) - exact) <= abs(step) * Fraction(501, 1000)
 
 
-def test_scalar_exponential_of_generation_12() -> None:
+def test_scalar_exponential_and_logarithm_of_generation_12() -> None:
     bench = Bench("gfx1201")
-    for bits, expected in ((0x40400000, 0x41000000), (0xC0000000, 0x3E800000), (0xFF800000, 0)):
-        bench.set_scalar(4, bits)
+    for power, value in ((0x40400000, 0x41000000), (0xC0000000, 0x3E800000), (0xFF800000, 0)):
+        bench.set_scalar(4, power)
         bench.run("v_s_exp_f32 s5, s4")
-        assert bench.scalar(5) == expected
+        assert bench.scalar(5) == value
+        bench.run("v_s_log_f32 s4, s5")
+        assert bench.scalar(4) == power
 
 
 def test_scalar_float_comparisons_of_generation_12() -> None:
