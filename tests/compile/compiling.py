@@ -24,11 +24,15 @@ PATIENCE = 200.0
 
 @dataclass(frozen=True)
 class Compiled:
-    """A variant that compiled. `seconds` are those of processors, which other work on the machine does not lengthen."""
+    """A variant that compiled. `seconds` are those of processors, which other work on the machine does not lengthen.
+
+    `waits`: whether it reads and writes nothing before it has waited for the launch before it.
+    """
 
     needs: Needs
     additions: Additions
     seconds: float
+    waits: bool = False
 
 
 @dataclass(frozen=True)
@@ -121,13 +125,14 @@ def _compiled(variant: Variant, folder: Path) -> Compiled:
         os.environ["TRITON_CACHE_DIR"] = cache
         found = compile_triton(source, target=target, options=variant.options)
         code, shared = found.asm, found.metadata.shared
+        waits = machine_code.waits_first(code.get("ptx", ""))
         if architecture.backend == "hip":
             needs = machine_code.amd_needs(code["amdgcn"], shared)
             additions = machine_code.amd_additions(code["llir"], code["amdgcn"])
         else:
             needs = machine_code.nvidia_needs(printed.getvalue(), shared)
             additions = machine_code.nvidia_additions(code["llir"], code["ptx"], _sass(code, folder))
-    return Compiled(needs, additions, round(_processor_seconds() - started, 2))
+    return Compiled(needs, additions, round(_processor_seconds() - started, 2), waits)
 
 
 def _processor_seconds() -> float:

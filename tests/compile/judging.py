@@ -40,6 +40,11 @@ def _wrong(variant: Variant, outcome: Compiled | Failed) -> Iterator[str]:
             f"it wants {outcome.needs.shared} bytes of shared memory, of {architecture.shared} that a program may "
             "have: make the plan's tile smaller"
         )
+    if variant.options.get("launch_pdl") and not outcome.waits:
+        yield (
+            "it is launched before the kernel before it is done, and does not wait for that first: begin it with "
+            "kernels.entry.in_turn(EARLY, ...)"
+        )
     additions = outcome.additions
     if additions.may_be_fused(architecture.backend):
         yield (

@@ -69,6 +69,17 @@ class Additions:
         return self.fused != 0 and self.found != self.meant
 
 
+MEMORY = re.compile(r"^(?:@!?%p\d+ )?(?:ld\.(?!param)|st\.|atom|red\.|cp\.async|bra)", re.MULTILINE)
+"""Instructions of PTX that touch memory, or that lead somewhere else."""
+
+
+def waits_first(ptx: str) -> bool:
+    """Whether a kernel waits for the launch before it ahead of whatever it reads or writes, on every way through it."""
+    lines = "\n".join(line.strip() for line in ptx.splitlines())
+    wait, memory = lines.find("griddepcontrol.wait;"), MEMORY.search(lines)
+    return wait >= 0 and (memory is None or wait < memory.start())
+
+
 def nvidia_needs(ptxas_log: str, shared: int) -> Needs:
     """From what ptxas -v prints."""
     stack, stores, loads = _numbers(

@@ -100,6 +100,20 @@ def test_additions_are_counted_by_lanes() -> None:
     assert machine_code.meant_additions("".join(f"%1 = {kind} %a, %b\n" for kind in kinds)) == 4
 
 
+@pytest.mark.parametrize(
+    ("ptx", "waits"),
+    [
+        ("ld.param.b64 %rd1, [kernel_param_0];\n griddepcontrol.wait; // %r1\n ld.global.b32 %r2, [ %rd1 + 0 ];", True),
+        ("ld.global.b32 %r2, [ %rd1 + 0 ];\n griddepcontrol.wait; // %r1", False),
+        ("@%p1 st.global.b32 [ %rd1 + 0 ], { %r1 };\n griddepcontrol.wait; // %r1", False),
+        ("@%p1 bra $L__BB0_2;\n griddepcontrol.wait; // %r1\n ld.global.b32 %r2, [ %rd1 + 0 ];", False),
+        ("ld.global.b32 %r2, [ %rd1 + 0 ];", False),
+    ],
+)
+def test_what_comes_before_the_wait(ptx: str, waits: bool) -> None:
+    assert machine_code.waits_first(ptx) == waits
+
+
 def test_words_that_an_assembler_no_longer_says() -> None:
     with pytest.raises(ValueError, match=r"expected one .* found 0"):
         machine_code.nvidia_needs("ptxas info : nothing", 0)

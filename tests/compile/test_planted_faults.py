@@ -44,6 +44,16 @@ def test_fusion_in_one_launch(architecture: Architecture, compiler: Compiler) ->
     assert "fused multiply-adds" in sentence
 
 
+def test_a_launch_that_comes_early_and_does_not_wait(compiler: Compiler) -> None:
+    variant = variant_of("settle", SM_90)
+    early = (list(variant.signature).index("EARLY"),)
+    assert variant.constants[early] is True
+    hasty = replace(variant, constants={**variant.constants, early: False})
+    assert not complaints(variant, compiler.compile(variant))
+    (sentence,) = complaints(hasty, compiler.compile(hasty))
+    assert "is launched before the kernel before it is done" in sentence
+
+
 def test_a_tile_too_large_for_shared_memory(compiler: Compiler) -> None:
     variant = variant_of("sigma", SM_89, torch.bfloat16, truncation="sigma", tile=32768, warps=32)
     sentence = complaints(variant, compiler.compile(variant))[0]
