@@ -9,6 +9,7 @@ import pytest
 import torch
 from torch import Tensor
 
+from qrita import reference
 from qrita.records import Problem
 from qrita.testing import formats, real
 from qrita.testing.subjects import Subject
@@ -122,3 +123,17 @@ def test_second_look_settles(
 ) -> None:
     """A first look misses many of these, and what it saw says where the cut is."""
     assert missed(subject, HARD[name][0], k, p, monkeypatch) == 0
+
+
+@pytest.mark.parametrize("bulk", [-40.0, -torch.inf])
+@pytest.mark.parametrize(("k", "p"), [(2000, 0.9), (1000, 0.9), (2000, None), (None, 0.9)])
+def test_a_bulk_that_weighs_nothing(subject: Subject, k: int | None, p: float | None, bulk: float) -> None:
+    """A bracket of one key whose tokens weigh 0: how many of them bring a mass is a division by 0, if it is asked."""
+    row = torch.full((3000,), bulk)
+    row[::15] = 0.0
+    wanted = reference.row(row.numpy().view(np.uint32), k, None if p is None else float(np.float32(p))).cut
+    cuts = subject.engine.cuts(Problem(subject.put(row)[None], k, p))
+    found = (cuts.key, cuts.index, cuts.count, cuts.mass, cuts.total)
+    assert tuple(int(field[0]) for field in found) == (
+        wanted.key, wanted.index, wanted.count, wanted.mass, wanted.total,
+    )  # fmt: skip

@@ -60,8 +60,11 @@ def is_filled(filled, marks, row):
 
 @triton.jit
 def tokens_for(short, each):
-    """How many tokens of weight `each` bring a mass to its target, of which it is `short`: a ceiling division."""
-    return (short + each - 1) // each
+    """How many tokens of weight `each` bring a mass to its target, of which it is `short`: a ceiling division.
+
+    Of a weight of 0, whose tokens bring nothing, it means nothing; nobody uses it then, but it is worked out.
+    """
+    return (short + each - 1) // tl.maximum(each, 1)
 
 
 @triton.jit

@@ -61,7 +61,7 @@ LEAST_SLOPE = tl.constexpr(1e-30)
 @triton.jit
 def odds_of(at, total):
     """fp32, log2 of a measure against the rest: nearly straight where rows are normal, also far out in their tails."""
-    least = total * 1e-7
+    least = tl.maximum(total * 1e-7, LEAST_SLOPE)
     return tl.log2(tl.maximum(at, least) / tl.maximum(total - at, least))
 
 
