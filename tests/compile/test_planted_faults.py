@@ -24,7 +24,7 @@ SM_89, SM_90, GFX950, GFX1100 = (
     Architecture(name, wave, architectures.SHARED[name])
     for name, wave in (("sm_89", 32), ("sm_90", 32), ("gfx950", 64), ("gfx1100", 32))
 )
-FINE = Compiled(Needs(32, 0, 0, 0, 0, 1024), Additions(96, 96, 0, 0), 1.0)
+FINE = Compiled(Needs(32, 0, 0, 0, 0, 1024), Additions(96, 96, 0, 0), 1.0, waits=True)
 
 
 def variant_of(kernel: str, architecture: Architecture, dtype: torch.dtype = torch.float32, **changes: Any) -> Variant:

@@ -103,6 +103,28 @@ def test_graph_replay_with_changed_arguments(poisoned: None, dtype: torch.dtype)
         assert same(replayed, everything(x, k, p))
 
 
+def test_a_graph_in_which_streams_meet(poisoned: None) -> None:
+    """The first launch of a call waits for two kernels then, one of another stream, and may come early of neither."""
+    x, y = rows(3, 40_000), rows(5, 40_000, seed=1)
+    everything(x, None, 0.9), everything(y, 50, 0.9)
+    torch.cuda.synchronize()
+    graph, side = torch.cuda.CUDAGraph(), torch.cuda.Stream()
+    with torch.cuda.graph(graph):
+        here = torch.cuda.current_stream()
+        side.wait_stream(here)
+        with torch.cuda.stream(side):
+            theirs = y.clone()
+        ours = x.clone()
+        here.wait_stream(side)
+        captured = [*everything(theirs, 50, 0.9), *everything(ours, None, 0.9)]
+    for round_ in range(20):
+        x.copy_(rows(3, 40_000, seed=round_))
+        y.copy_(rows(5, 40_000, seed=100 + round_))
+        graph.replay()
+        torch.cuda.synchronize()
+        assert same([part.clone() for part in captured], [*everything(y, 50, 0.9), *everything(x, None, 0.9)])
+
+
 def test_a_graph_outlives_larger_batches(poisoned: None) -> None:
     """Captured for one row; then a larger batch runs eagerly; then the graph is replayed."""
     x = rows(1, 40_000)
