@@ -38,8 +38,7 @@ def aligned(x: Tensor) -> bool:
 
 
 def shape(logits: Tensor, *others: Tensor) -> dict[str, Any]:
-    """What a launch's variant hangs on, whatever the kernel: the dtype, wide accesses, if they fit all tensors, and
-    whether it starts early."""
+    """What a launch's variant hangs on, whatever the kernel: the dtype, whether wide accesses fit, the device."""
     return {
         **devices.of(logits.device).early,
         "FORMAT": FORMATS[logits.dtype],

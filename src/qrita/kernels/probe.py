@@ -152,8 +152,8 @@ def probe_kernel(
 ):  # fmt: skip
     """One program a row: probes [rows, PIVOTS], marks [rows], NOT_HELD into heads [rows] and 0 into held [rows].
 
-    Pivots are HIGHEST where there is nothing to look for. A row is marked where groups, `keep` of them, are likely to
-    hold the answer: the output is filled then while the row is read, which is in vain where they do not.
+    Pivots are HIGHEST where there is nothing to look for. A row is marked HOLD_IT where groups, `keep` of them, are
+    likely to hold the answer, EVEN where k or its sample says that they cannot or hardly, and MAY_HOLD otherwise.
     """
     in_turn(EARLY, 1)
     row = tl.program_id(0).to(tl.int64)
