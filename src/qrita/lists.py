@@ -5,6 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from qrita import device as devices
 from qrita import passing
 from qrita import plan as plans
 from qrita.kernels import emit, select
@@ -31,7 +32,8 @@ def gathered(problem: Problem, plan: Plan, cuts: Tensor, slots: int) -> Tensor:
     held = torch.zeros((rows,), dtype=torch.int32, device=logits.device)
     emit.kept_kernel[(rows * plan.splits,)](
         *passing.strided(logits), cuts, held, listing, rows, problem.vocab, plan.splits, slots,
-        **passing.shape(logits), TILE=plan.tile, num_warps=plan.warps,
+        **passing.shape(logits), **devices.of(logits.device).all_registers(plan.warps), TILE=plan.tile,
+        num_warps=plan.warps,
     )  # fmt: skip
     return listing
 

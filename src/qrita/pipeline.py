@@ -39,12 +39,12 @@ TILES_A_PROGRAM = 4
 read and write in so many places that it took 266 us; with 8 it takes 255, with 4 252, and a copy 250."""
 
 PROBES = 5
-COLLECTS = 4
-BRACKETS = 4
+COLLECTS = 5
+BRACKETS = 3
 GATHERS = {64: 4, 128: 3}  # by how many groups are kept
-"""Programs that a multiprocessor is to hold at a time, on sm_90. By itself ptxas lets in 4 probes, 3 selections from
-brackets and 2 choices of groups: 1,024 real rows of top-p alone took 318 us so, and 308 with these. Collecting from
-bfloat16 is kept at the 4 of float32, where it would be 3; that was not timed alone.
+"""Programs that a multiprocessor is to hold at a time, on sm_90. By itself ptxas lets in 4 probes, 4 collections, 2
+selections from brackets and 2 choices of groups. 1,024 real rows of top-p alone took 308 us with 5 probes and 3 or 4
+choices, before 318; later 287 with 5 collections, before 294. 4 selections from brackets would spill.
 """
 
 
@@ -290,7 +290,7 @@ class _Call:
         bracket.retally_kernel[(problem.rows * shares,)](
             *self.logits, *self.arguments, heads, peaks, probes, tallies, new_probes, new_tallies, told,
             problem.vocab, plan.splits, shares,
-            **self.shape, SPLITS=plans.MAX_SPLITS, HOLD=plan.hold, TILE=plan.tile, num_warps=plan.warps,
+            **self.shape, SPLITS=plans.MAX_SPLITS, HOLD=plan.hold, TILE=plan.tile, num_warps=plan.settle_warps,
         )  # fmt: skip
         given = (heads, peaks, new_probes, new_tallies, told)
         for again in (False,) if isinstance(problem.k, int) else (False, True):  # counts seldom lead astray

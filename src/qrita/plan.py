@@ -111,12 +111,9 @@ def choose(problem: Problem, device: Device, figures: Tuning | None = None) -> P
     rows, vocab = problem.rows, problem.vocab
     short = vocab <= 32 * 4096
     few = short and isinstance(problem.k, int) and problem.k <= 56
-    wanted = tuned.few_rows_splits
-    if rows >= tuned.many_rows * device.multiprocessors:
-        wanted = tuned.many_rows_small_k_splits if few else tuned.many_rows_splits
-    # Looking for brackets takes longer to start: 64 rows of 32,000, k = 1000, 60 us with 17 programs a row, 53 with 8.
-    streaming = tuned.streaming if few else -(-tuned.streaming // 2)
-    splits = max(wanted, -(-streaming * device.multiprocessors // rows))
+    many = rows >= tuned.many_rows * device.multiprocessors
+    wanted = tuned.small_k_splits if few else tuned.many_rows_splits if many else tuned.few_rows_splits
+    splits = max(wanted, -(-tuned.streaming * device.multiprocessors // rows))
     return Plan(
         truncation="groups" if few or 2048 < vocab <= 64 * 8192 else "none",
         group=32 if short else 64,

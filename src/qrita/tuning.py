@@ -18,7 +18,7 @@ LIMITS: dict[str, tuple[int, int, bool]] = {
     "many_rows": (1, 1024, False),
     "few_rows_splits": (1, 64, False),
     "many_rows_splits": (1, 64, False),
-    "many_rows_small_k_splits": (1, 64, False),
+    "small_k_splits": (1, 64, False),
     "streaming": (1, 256, False),
     "programs": (1, 256, False),
     "row_programs": (1, 64, False),
@@ -39,8 +39,8 @@ class Tuning:
         sample: tokens that a bracket is guessed from.
         warps, select_warps, bracket_warps, settle_warps, row_warps: as in a plan, but in warps of 32 threads.
         many_rows: rows for each multiprocessor from which a batch has many.
-        few_rows_splits, many_rows_splits, many_rows_small_k_splits: programs that share a row at least, in batches with
-            few rows, with many, and with many where k is small.
+        few_rows_splits, many_rows_splits, small_k_splits: programs that share a row at least, in batches with few rows,
+            with many, and in any where k is small.
         streaming: programs for each multiprocessor, at least, where rows are streamed.
         programs, row_programs: programs for each multiprocessor in the persistent grids, and in that of whole rows.
     """
@@ -56,7 +56,7 @@ class Tuning:
     many_rows: int
     few_rows_splits: int
     many_rows_splits: int
-    many_rows_small_k_splits: int
+    small_k_splits: int
     streaming: int
     programs: int
     row_programs: int
@@ -99,7 +99,7 @@ def derived(device: Device) -> Tuning:
     sparing = device.architecture in SPARING
     tile, row_tile = 1024, 512 if sparing else 1024
     on_the_way = device.bandwidth * NANOSECONDS // 10**9 // device.multiprocessors
-    wanted = -(-on_the_way // (4 * tile))  # one tile of float32 logits a program
+    wanted = -(-on_the_way // (2 * 4 * tile))  # two tiles of float32 logits a program, of which one is ahead
     scratch = 4 * SCRATCH_WORDS * row_tile * device.multiprocessors
     return Tuning(
         tile=tile,
@@ -113,8 +113,8 @@ def derived(device: Device) -> Tuning:
         many_rows=4,
         few_rows_splits=8,
         many_rows_splits=4,
-        many_rows_small_k_splits=16,
-        streaming=min(max(8, wanted), LIMITS["streaming"][1]),
+        small_k_splits=16,
+        streaming=min(max(4, wanted), LIMITS["streaming"][1]),
         programs=16,
         row_programs=max(1, min(2, device.cache // scratch)) if device.cache else 2,
     )

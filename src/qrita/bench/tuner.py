@@ -25,11 +25,11 @@ NOISE = 0.02
 FIELDS: Mapping[str, tuple[int, ...]] = {
     "tile": (512, 1024, 2048, 4096),
     "warps": (2, 4, 8),
-    "many_rows_small_k_splits": (4, 8, 16, 32),
+    "small_k_splits": (4, 8, 16, 32),
     "many_rows_splits": (2, 4, 8, 16),
     "few_rows_splits": (4, 8, 16, 32),
     "many_rows": (1, 2, 4, 8),
-    "streaming": (4, 8, 16, 32),
+    "streaming": (2, 4, 8, 16),
     "select_warps": (4, 8, 16),
     "bracket_warps": (2, 4, 8),
     "settle_warps": (1, 2, 4),

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 HELP = "measure which tiles, warps and programs suit this GPU, and write them down"
 REPEATS = 15
 FIGURES = (
-    *("tile", "warps", "many_rows_small_k_splits", "many_rows_splits", "few_rows_splits", "many_rows", "streaming"),
+    *("tile", "warps", "small_k_splits", "many_rows_splits", "few_rows_splits", "many_rows", "streaming"),
     *("select_warps", "bracket_warps", "settle_warps", "sample", "programs", "row_tile", "row_warps", "row_programs"),
 )
 """As in `qrita.bench.tuner`, known here without importing it, so that help comes at once."""

@@ -61,21 +61,61 @@ def store_numbers(target, words, first):
         place += 1
 
 
-MOST_TILES = tl.constexpr(30)
+MOST_TILES = tl.constexpr(32)
 """Tiles whose findings fit the bits of a lane's word."""
+
+NEIGHBOURS = tl.constexpr(4)
+"""Lanes whose words are listed together. A thread holds as many at least."""
+
+TOGETHER = tl.constexpr(8)
+"""Tiles of which they are: in four times as few words, so that scans and loops are as much shorter."""
+
+
+@triton.jit
+def packed(found, tile, ALIGNED: tl.constexpr):
+    """The findings of TOGETHER tiles, from `tile` of the batch on, of NEIGHBOURS lanes, which one thread holds.
+
+    Those are neighbours where accesses are wide; otherwise, as in `tally.folded`, every 256th lane, say:
+
+    31             24 23             16 15              8 7               0
+    | of the fourth  | of the third    | of the second   | of the first    |   bit 0 of each: of the first tile
+    """
+    WORDS: tl.constexpr = found.shape[0] // NEIGHBOURS
+    part = found >> tile & 0xFF  # of TOGETHER bits
+    if ALIGNED:
+        words = tl.sum(tl.reshape(part, [WORDS, NEIGHBOURS]) << tl.arange(0, NEIGHBOURS)[None, :] * TOGETHER, 1)
+    else:
+        words = tl.sum(tl.reshape(part, [NEIGHBOURS, WORDS]) << tl.arange(0, NEIGHBOURS)[:, None] * TOGETHER, 0)
+    return words
+
+
+@triton.jit
+def token_of(number, ALIGNED: tl.constexpr, TILE: tl.constexpr):
+    """int32, which token, counted from the first of those tiles, a bit of each word says of, by the bit's number."""
+    WORDS: tl.constexpr = TILE // NEIGHBOURS
+    word = tl.arange(0, WORDS)
+    own = number // TOGETHER
+    lane = word * NEIGHBOURS + own if ALIGNED else own * WORDS + word
+    return number % TOGETHER * TILE + lane
 
 
 @triton.jit
 def reserve(found, held):
-    """(most, place): room in a row's list for what a batch of tiles has found, and the most that one lane has found.
+    """The place from which a program lists what a batch of tiles has found, and how much that is.
 
-    Bit t of a lane's word stands for its token of tile t; they are to be listed from `place` on, lowest bit first.
-    Programs that share the row reserve in whichever order they come: what is done with the list does not depend on it.
+    Bit t of a lane's word stands for its token of tile t. Programs that share the row reserve in whichever order they
+    come: what is done with the list does not depend on it.
     """
-    own = bits_set(found)
-    most = tl.max(own, 0)
-    place = own
-    if most > 0:
-        ends = tl.cumsum(own, 0)
-        place = tl.atomic_add(held, tl.sum(own, 0), sem="relaxed") + ends - own
-    return most, place
+    number = tl.sum(bits_set(found), 0)
+    place = number
+    if number > 0:
+        place = tl.atomic_add(held, number, sem="relaxed")
+    return place, number
+
+
+@triton.jit
+def places_from(place, words):
+    """(most, place, next): where each word's first finding is listed, and those of the words after; the most of one."""
+    own = bits_set(words)
+    ends = tl.cumsum(own, 0)
+    return tl.max(own, 0), place + ends - own, place + tl.sum(own, 0)

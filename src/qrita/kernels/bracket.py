@@ -16,7 +16,7 @@ from __future__ import annotations
 import triton
 import triton.language as tl
 
-from qrita.kernels.bits import MOST_TILES, lowest_bit, reserve
+from qrita.kernels.bits import MOST_TILES, TOGETHER, lowest_bit, packed, places_from, reserve, token_of
 from qrita.kernels.entry import entry, in_turn
 from qrita.kernels.order import (
     HIGHEST,
@@ -97,9 +97,11 @@ def retally_kernel(
         first, end = tiles_of(share, shares, vocab, TILE)
         amounts = no_tallies(TILE)
         pivots = value_from(near), value_from(between), value_from(far)
+        raw = tile_words(base, first, end, column_stride, vocab, ALIGNED, TILE)
         for tile in tl.range(first, end):
-            raw = load_words(base, tile * TILE + tl.arange(0, TILE), column_stride, vocab, ALIGNED)
+            following = tile_words(base, tile + 1, end, column_stride, vocab, ALIGNED, TILE)
             amounts = added(amounts, values_of(raw, FORMAT), pivots, top_value, k, ALIGNED, TILE)
+            raw = following
         store_tallies(new_tallies, row * shares + share, amounts)
         if share == 0:
             store_pivots(new_probes, row, near, between, far, probes)
@@ -144,12 +146,17 @@ def survey(
                 mass_above += folded(tl.where(above, amounts, 0), ALIGNED, TILE)
             count_above += folded(above.to(tl.int32), ALIGNED, TILE)
             found |= tl.where((ranks > under_low) & (above == 0), 1 << (tile - batch), 0)
-        most, place = reserve(found, held)
-        for _ in tl.range(0, most):
-            bit, of_tile = lowest_bit(found)
-            tl.store(inside + place, (batch + of_tile) * TILE + lane, mask=(found != 0) & (place < HOLD))
-            found ^= bit
-            place += 1
+        place, number = reserve(found, held)
+        listed = tl.where((number > 0) & (place < HOLD), end, batch)
+        for tile in tl.range(batch, tl.minimum(batch + MOST_TILES, listed), TOGETHER):
+            words = packed(found, tile - batch, ALIGNED)
+            most, at, place = places_from(place, words)
+            for _ in tl.range(0, most):
+                bit, which = lowest_bit(words)
+                token = tile * TILE + token_of(which, ALIGNED, TILE)
+                tl.store(inside + at, token, mask=(words != 0) & (at < HOLD))
+                words ^= bit
+                at += 1
     return tl.sum(count_above, 0), tl.sum(mass_above, 0), tl.sum(mass, 0)
 
 

@@ -7,7 +7,7 @@ import triton.language as tl
 
 from qrita.kernels.bits import bitmap, first_bits
 from qrita.kernels.order import INELIGIBLE
-from qrita.kernels.search import bounds
+from qrita.kernels.search import bounds, pivots_in, span_of
 
 
 @triton.jit
@@ -33,18 +33,15 @@ def reach_of(keys, goal, enough):
     """
     eligible = tl.sum((keys > INELIGIBLE).to(tl.int32), 0)
     reached = eligible
-    start = tl.full([], INELIGIBLE + 1, tl.int64)
+    start = eligible * 0 + INELIGIBLE + 1
     end = start
     if eligible > enough:
-        low, top, _ = bounds(keys)
-        start = low.to(tl.int64)
-        end = top.to(tl.int64) + 1
+        start, top, _ = bounds(keys)
+        end = top + 1
+    first, second, third = pivots_in(start, end)
     # A round leaves a quarter, so there are 17 at most, also where another stream changes the logits meanwhile.
-    while (reached > enough) & (end - start > 1):
-        first = start + (end - start >> 2)
-        second = start + (end - start >> 1)
-        third = start + (3 * (end - start) >> 2)
-        at_first, at_second, at_third = counts_at(keys, first.to(tl.int32), second.to(tl.int32), third.to(tl.int32))
+    while (reached > enough) & (span_of(start, end) > 1):
+        at_first, at_second, at_third = counts_at(keys, first, second, third)
         end = tl.where(at_third < goal, third, end)
         end = tl.where(at_second < goal, second, end)
         end = tl.where(at_first < goal, first, end)
@@ -54,7 +51,8 @@ def reach_of(keys, goal, enough):
         reached = tl.where(at_first >= goal, at_first, reached)
         reached = tl.where(at_second >= goal, at_second, reached)
         reached = tl.where(at_third >= goal, at_third, reached)
-    return start.to(tl.int32), reached, eligible
+        first, second, third = pivots_in(start, end)
+    return start, reached, eligible
 
 
 @triton.jit

@@ -7,7 +7,7 @@ import triton.language as tl
 
 from qrita.kernels.rows import ONE, target_mass
 from qrita.kernels.search import bounds, measure, nth, search
-from qrita.kernels.select import WANT_MASS, tokens_for
+from qrita.kernels.select import WANT_MASS, one_or_more
 from qrita.kernels.weight import weights_of
 
 
@@ -45,7 +45,7 @@ def cut_of(keys, index, k, p, row_total, complete, wants):
                     key, mass_above = search(keys, top, key + 1, end, target, True)
                     above = tl.sum((keys > key).to(tl.int32), 0).to(tl.int64)
                     each = weights_of(key, top)
-                quota = tokens_for(target - mass_above, each)
+                quota = one_or_more(target - mass_above, each)
                 mass = mass_above + quota * each
     last = -1
     if hit:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import triton.language as tl
 
-from qrita.kernels.bits import MOST_TILES, lowest_bit, reserve
+from qrita.kernels.bits import MOST_TILES, TOGETHER, lowest_bit, packed, places_from, reserve, token_of
 from qrita.kernels.entry import entry, in_turn
 from qrita.kernels.order import HIGHEST, index_of, places_of, rank_under, ranks_of
 from qrita.kernels.rows import bound, element, load_keys, row_start
@@ -65,14 +65,18 @@ def kept_kernel(
             index = tile * TILE + lane
             keys = load_keys(base, index, column_stride, vocab, FORMAT, ALIGNED)
             found |= tl.where(kept_by(keys, index, key, last), 1 << (tile - batch), 0)
-        most, slot = reserve(found, held + row)
-        for _ in tl.range(0, most):
-            bit, of_tile = lowest_bit(found)
-            at = (batch + of_tile) * TILE + lane
-            keys_at = load_keys(base, tl.where(found != 0, at, vocab), column_stride, vocab, FORMAT, ALIGNED)
-            tl.store(listing + row * slots + slot, places_of(keys_at, at), mask=(found != 0) & (slot < slots))
-            found ^= bit
-            slot += 1
+        place, number = reserve(found, held + row)
+        listed = tl.where(number > 0, end, batch)
+        for tile in tl.range(batch, tl.minimum(batch + MOST_TILES, listed), TOGETHER):
+            words = packed(found, tile - batch, ALIGNED)
+            most, slot, place = places_from(place, words)
+            for _ in tl.range(0, most):
+                bit, which = lowest_bit(words)
+                at = tile * TILE + token_of(which, ALIGNED, TILE)
+                keys_at = load_keys(base, tl.where(words != 0, at, vocab), column_stride, vocab, FORMAT, ALIGNED)
+                tl.store(listing + row * slots + slot, places_of(keys_at, at), mask=(words != 0) & (slot < slots))
+                words ^= bit
+                slot += 1
 
 
 @entry

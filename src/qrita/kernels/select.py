@@ -68,6 +68,15 @@ def tokens_for(short, each):
 
 
 @triton.jit
+def one_or_more(short, each):
+    """`tokens_for`, which mostly is one: a division of 64 bits takes some hundred instructions, one after the other."""
+    tokens = short * 0 + 1
+    if short > each:
+        tokens = tokens_for(short, each)
+    return tokens
+
+
+@triton.jit
 def kept_by(keys, index, cut_key, cut_index):
     """Whether tokens come no later than the cut in the order."""
     return (keys > cut_key) | ((keys == cut_key) & (index <= cut_index) & (keys > INELIGIBLE))

@@ -10,7 +10,7 @@ from qrita.kernels.order import HIGHEST, INELIGIBLE, value_of
 from qrita.kernels.probe import LOG2_E, key_of_value
 from qrita.kernels.rows import ONE, load_keys, row_start, target_mass, top_k, top_p
 from qrita.kernels.search import bounds, measure, search
-from qrita.kernels.select import CUT_STATE, MISSED, SELECTED, TIED, store_cut, tokens_for
+from qrita.kernels.select import CUT_STATE, MISSED, SELECTED, TIED, one_or_more, store_cut
 from qrita.kernels.steer import FARTHEST, LEAST_SLOPE, down
 from qrita.kernels.truncate import total_of
 from qrita.kernels.weight import weights_of
@@ -77,7 +77,7 @@ def cut_in_bracket(keys, top, k, p, count_above, mass_above, total, complete, wa
                 above = count_above + tl.sum((keys > key).to(tl.int32), 0)
                 reached = more
             if hit:
-                quota = tokens_for(goal - reached, weights_of(key, top))
+                quota = one_or_more(goal - reached, weights_of(key, top))
                 mass = mass_above + reached + quota * weights_of(key, top)
     return hit, key, above, quota, mass, total
 
@@ -93,7 +93,7 @@ def cut_at_key(key, found, top, k, p, count_above, mass_above, total):
     if p != ONE:
         goal = target_mass(p, total) - mass_above
         hit = hit & (goal >= 1) & (goal <= quota * each)
-        quota = tl.where(hit, tokens_for(goal, each), quota)
+        quota = tl.where(hit, one_or_more(goal, each), quota)
         mass = mass_above + quota * each
     return hit, key, count_above, quota, mass, total
 

@@ -11,7 +11,7 @@ import triton.language as tl
 
 from qrita.kernels.order import HIGHEST, INELIGIBLE
 from qrita.kernels.rows import load_keys
-from qrita.kernels.search import bounds, measure, search
+from qrita.kernels.search import bounds, closed_in, measure
 from qrita.kernels.tally import IN_THREAD
 
 PIVOTS = tl.constexpr(4)
@@ -126,7 +126,8 @@ def guess_bracket(
     step = tl.maximum(vocab // SAMPLE, 1)
     keys = load_keys(base, tl.arange(0, SAMPLE) * step, column_stride, vocab, FORMAT, ALIGNED)
     keys = tl.where(keys >= low, keys, INELIGIBLE)
-    all_of_it = tl.sum(measure(keys, top, MASS), 0).to(tl.int64)
+    amounts = measure(keys, top, MASS)
+    all_of_it = tl.sum(amounts, 0).to(tl.int64)
     near = low
     far = high
     if all_of_it > 0:
@@ -134,8 +135,8 @@ def guess_bracket(
         least, _, _ = bounds(keys)
         more = tl.minimum(tl.maximum((share * 1.0625).to(tl.int64) + 1, 1), all_of_it)
         less = tl.minimum(tl.maximum((share * 0.9375).to(tl.int64), 1), all_of_it)
-        first, _ = search(keys, top, least, top.to(tl.int64) + 1, more, MASS)
-        last, _ = search(keys, top, least, top.to(tl.int64) + 1, less, MASS)
+        first, _ = closed_in(keys, amounts, least, top + 1, more)
+        last, _ = closed_in(keys, amounts, least, top + 1, less)
         near = tl.maximum(first.to(tl.int64), low)
         far = tl.minimum(last.to(tl.int64) + 1, high)
     return near + (far - near) * tl.arange(0, PIVOTS) // (PIVOTS - 1)
@@ -170,7 +171,8 @@ def row_search(
         if reached - count <= fits_at:
             keys, fits = row_collect(base, column_stride, vocab, low, high, scratch, FORMAT, ALIGNED, TILE)
             if fits:
-                key, more = search(keys, top, low, high, goal - above, MASS)
+                amounts = measure(keys, top, MASS)
+                key, more = closed_in(keys, amounts, low.to(tl.int32), high.to(tl.int32), goal - above)
                 above += more
                 count += tl.sum((keys > key).to(tl.int32), 0)
             fits_at = tl.where(fits, fits_at, fits_at // 4)
