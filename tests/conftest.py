@@ -29,6 +29,11 @@ import simulated
 
 HERE = Path(__file__).parent
 
+LAUNCHING = (
+    "tests/bench/test_ablation_kernels.py",
+    "tests/conformance/test_orders.py",
+    "tests/conformance/test_searches.py",
+)
 COMPILING = ("tests/amdsim/test_mutations.py", "tests/amdsim/test_triton_kernels.py", "tests/sim")
 SIMULATED = (
     "tests/sim/test_emitted_by_kernels.py",
@@ -127,7 +132,7 @@ def _left_out(config: pytest.Config) -> dict[str, str]:
 def _left_out_by_engine(engine: str) -> dict[str, str]:
     left_out = {}
     if engine not in ("triton", "interpreter"):
-        for path in ("tests/bench/test_ablation_kernels.py", "tests/conformance/test_orders.py"):
+        for path in LAUNCHING:
             left_out[path] = "it launches kernels: --engine triton or interpreter"
     if engine != "triton":
         left_out["tests/gpu"] = "it needs a GPU and --engine triton"

@@ -12,9 +12,10 @@ from qrita.kernels import emit, select
 from qrita.plan import Plan
 from qrita.records import Problem
 
-LAST_INDEX = 2**31 - 1
+NOWHERE = torch.iinfo(torch.int64).min
+"""A place after that of every token."""
 
-BLOCK, OTHERS = 64, 64
+BLOCK, OTHERS = 64, 32
 """Slots that a program of the list kernel puts into order, and those that it counts them against at a time."""
 
 
@@ -26,9 +27,14 @@ def earlier(cuts: Tensor, others: Tensor) -> Tensor:
 
 
 def gathered(problem: Problem, plan: Plan, cuts: Tensor, slots: int) -> Tensor:
-    """int64 [rows, slots], the places (`kernels.order`) of the tokens up to each row's cut, in no order."""
+    """int64 [rows, slots], the places (`kernels.order`) of the tokens up to each row's cut, in no order.
+
+    Past them NOWHERE, where the list is too long to order in a kernel; else nothing that may be read.
+    """
     logits, rows = problem.logits, problem.rows
     listing = torch.empty((rows, slots), dtype=torch.int64, device=logits.device)
+    if slots > plans.LIST_IN_KERNEL:
+        listing.fill_(NOWHERE)
     held = torch.zeros((rows,), dtype=torch.int32, device=logits.device)
     emit.kept_kernel[(rows * plan.splits,)](
         *passing.strided(logits), cuts, held, listing, rows, problem.vocab, plan.splits, slots,
@@ -41,26 +47,15 @@ def gathered(problem: Problem, plan: Plan, cuts: Tensor, slots: int) -> Tensor:
 def ordered(problem: Problem, plan: Plan, cuts: Tensor, listing: Tensor) -> tuple[Tensor, Tensor]:
     """Indices and logits [rows, slots] in order, of a listing in any; -1 and -inf past the tokens that are kept."""
     logits, (rows, slots) = problem.logits, listing.shape
-    if slots > plans.LIST_IN_KERNEL:
-        return _sorted(logits, cuts[select.CUT_COUNT.value], listing)
     indices = torch.empty((rows, slots), dtype=torch.int32, device=logits.device)
     values = torch.empty((rows, slots), dtype=logits.dtype, device=logits.device)
+    long = slots > plans.LIST_IN_KERNEL
+    if long:
+        listing = listing[:, : problem.vocab].sort(dim=1, descending=True).values
     blocks = -(-slots // BLOCK)
     emit.list_kernel[(rows * blocks,)](
-        *passing.strided(logits), cuts, listing, indices, values.view(passing.WORDS[logits.dtype]),
-        rows, problem.vocab, slots, blocks, **passing.shape(logits), BLOCK=BLOCK, OTHERS=OTHERS, num_warps=plan.warps,
+        *passing.strided(logits), cuts, listing, listing.stride(0), indices,
+        values.view(passing.WORDS[logits.dtype]), rows, problem.vocab, slots, blocks, int(long),
+        **passing.shape(logits), BLOCK=BLOCK, OTHERS=OTHERS, num_warps=plan.warps,
     )  # fmt: skip
-    return indices, values
-
-
-def _sorted(logits: Tensor, count: Tensor, listing: Tensor) -> tuple[Tensor, Tensor]:
-    """Lists that are too long to order in a kernel: torch sorts them."""
-    depth = min(listing.shape[1], logits.shape[1])
-    listed = torch.arange(depth, device=logits.device) < count[:, None]
-    places = torch.where(listed, listing[:, :depth], torch.iinfo(torch.int64).min)
-    index = torch.where(listed, LAST_INDEX - (places.sort(dim=1, descending=True).values & LAST_INDEX), 0)
-    indices = torch.full(listing.shape, -1, dtype=torch.int32, device=logits.device)
-    values = torch.full(listing.shape, float("-inf"), dtype=logits.dtype, device=logits.device)
-    indices[:, :depth] = torch.where(listed, index.int(), -1)
-    values[:, :depth] = torch.where(listed, logits.gather(1, index), float("-inf"))
     return indices, values

@@ -26,7 +26,7 @@ ELSEWHERE = {
     r"v_(and|or)_b32_sdwa": SPECIAL + "test_parts_of_registers_as_destinations",
     r"v_(ashrrev_i32|cvt_f32_f16|cmp_(eq|ne)_u16|cmp_lg_f16|cmp_lt_u32)_sdwa": SPECIAL
     + "test_other_instructions_on_parts",
-    r"v_(add_u32|lshlrev_b32|mul_u32_u24)_sdwa": SPECIAL + "test_sums_shifts_and_products_of_parts",
+    r"v_((add|sub)_u16|add_u32|lshlrev_b32|mul_u32_u24)_sdwa": SPECIAL + "test_sums_shifts_and_products_of_parts",
     r"v_dual_\w+": "test_vector_special.py::test_dual_instructions_on_floats",
     r"v_(add|sub|subrev|addc|subb|subbrev)_co(_ci)?_u32\w*": "test_vector_special.py::test_sums_with_a_carry",
     r"v_mad(_co)?_[ui]64_[ui]32": "test_vector_special.py::test_sums_of_products",

@@ -360,6 +360,8 @@ def test_sums_shifts_and_products_of_parts(architecture: str, part: str) -> None
         f"v_add_u32_sdwa v3, v1, v2 {tail} src0_sel:{part} src1_sel:WORD_1",
         f"v_lshlrev_b32_sdwa v4, v2, v1 {tail} src0_sel:BYTE_3 src1_sel:{part}",
         f"v_mul_u32_u24_sdwa v5, v1, v2 {tail} src0_sel:{part} src1_sel:BYTE_0",
+        f"v_add_u16_sdwa v6, v1, v2 {tail} src0_sel:{part} src1_sel:DWORD",
+        f"v_sub_u16_sdwa v7, v2, v1 {tail} src0_sel:WORD_1 src1_sel:{part}",
     )
     start, width = PARTS[part]
     for lane, (word, other) in enumerate(zip(first, second, strict=True)):
@@ -367,6 +369,8 @@ def test_sums_shifts_and_products_of_parts(architecture: str, part: str) -> None
         expected = (taken + (other >> 16), taken << (other >> 24 & 31), (taken & 0xFFFFFF) * (other & 255))
         found = tuple(bench.vector(register)[lane] for register in ("v3", "v4", "v5"))
         assert found == tuple(value & 0xFFFFFFFF for value in expected), (hex(word), hex(other))
+        halves = taken + other, (other >> 16) - taken
+        assert tuple(bench.vector(register)[lane] for register in ("v6", "v7")) == tuple(v & 0xFFFF for v in halves)
 
 
 @pytest.mark.parametrize("architecture", WAVE32)

@@ -81,29 +81,31 @@ def kept_kernel(
 
 @entry
 def list_kernel(
-    logits, row_stride: tl.int64, column_stride: tl.int64, cuts, listing, indices, values,
-    rows: tl.int64, vocab, slots, blocks,
+    logits, row_stride: tl.int64, column_stride: tl.int64, cuts, listing, listing_stride: tl.int64, indices, values,
+    rows: tl.int64, vocab, slots, blocks, ordered,
     FORMAT: tl.constexpr, ALIGNED: tl.constexpr, EARLY: tl.constexpr, BLOCK: tl.constexpr, OTHERS: tl.constexpr,
 ):  # fmt: skip
     """One program a (row, block of slots): listed tokens into their places, indices and values [rows, slots].
 
-    A token's slot is the number of listed tokens that come before it, counted block against block. Past the listed
-    ones stand -1 and -inf.
+    A token's slot is the number of listed tokens that come before it, counted block against block, unless the listing
+    is `ordered`. Past the listed ones stand -1 and -inf.
     """
     in_turn(EARLY, blocks)
     row = (tl.program_id(0) // blocks).to(tl.int64)
     block = tl.program_id(0) % blocks
     base = row_start(logits, row, row_stride, ALIGNED)
-    listing += row * slots
+    listing += row * listing_stride
     count = tl.minimum(tl.load(cuts + rows * CUT_COUNT + row), slots)
     slot = block * BLOCK + tl.arange(0, BLOCK)
     own = tl.load(listing + slot, mask=slot < count, other=0)
-    before = tl.zeros([BLOCK], tl.int32)
-    end = tl.where(block * BLOCK < count, count, 0)
+    # Added up by the threads: a sum in every step, over warps, took more than half of its instructions.
+    seen = tl.zeros([BLOCK, OTHERS], tl.int32)
+    end = tl.where((block * BLOCK < count) & (ordered == 0), count, 0)
     for start in tl.range(0, end, OTHERS):
         other_slot = start + tl.arange(0, OTHERS)
         others = tl.load(listing + other_slot, mask=other_slot < count, other=-(2**63))
-        before += tl.sum((others[None, :] > own[:, None]).to(tl.int32), 1)
+        seen += (others[None, :] > own[:, None]).to(tl.int32)
+    before = tl.where(ordered != 0, slot, tl.sum(seen, 1))
     index = index_of(own)
     raw = tl.load(element(base, index, column_stride, ALIGNED), mask=slot < count, other=-1)
     tl.store(indices + row * slots + before, index, mask=slot < count)
