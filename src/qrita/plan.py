@@ -39,7 +39,8 @@ class Plan:
         tile: tokens that a program reads at a time where it streams a row to truncate or to emit.
         row_tile: the same where one program searches a whole row.
         warps, select_warps, bracket_warps, settle_warps, row_warps: warps of the streaming kernels, of those that pick
-            groups, that look for brackets and in them, that settle few tokens, and that search whole rows.
+            groups, that look for brackets and in them, that settle few tokens or say where brackets lie, and that
+            search whole rows.
         splits: programs that share a row where it is streamed; of the mask more may, if the row is long.
         programs, row_programs: the size of the persistent grids, which walk over rows; of those that search whole rows.
         origin: on which card its figures were measured, or that they are derived from another's.

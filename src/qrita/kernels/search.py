@@ -112,7 +112,7 @@ def search(keys, top, low, high, goal, MASS: tl.constexpr):
     """(key, above): the greatest key whose measure at or above it reaches `goal`, and int64, the measure above it.
 
     No key of the tile is at or above `high`. Masses are looked for in units of some 2**-20 of a token first, in words
-    that a warp adds up in one instruction where it takes ten for 64 bits, and what is found is tested exactly; where it
+    that a warp adds up in one instruction where 64 bits take some twenty, and what is found is tested exactly; where it
     is wrong, as where tokens weigh next to nothing beside others, exact masses are searched.
     """
     low = low.to(tl.int32)
