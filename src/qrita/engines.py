@@ -26,7 +26,10 @@ class Engine(Protocol):
         """The cut of every row, on the logits' device."""
 
     def mask(self, problem: Problem, mask_value: float, out: Tensor) -> None:
-        """Write the masked logits into `out`, [rows, vocab], which is the logits' own view or disjoint from them."""
+        """Write the masked logits into `out`, [rows, vocab], which is the logits' own view or disjoint from them.
+
+        `mask_value` is a number that the logits' dtype has: whoever calls rounds it (`qrita.rounding`).
+        """
 
     def candidates(self, problem: Problem, max_candidates: int) -> Candidates:
         """The kept tokens in order, the first `max_candidates` of each row listed."""
