@@ -54,7 +54,7 @@ class Device:
     def resident(self, programs: int, warps: int) -> dict[str, int]:
         """Launch options by which a multiprocessor has the registers for so many programs of a kernel at a time.
 
-        NVIDIA's assembler gives others more than they need: selection from brackets 168, where 127 are enough. Only
+        NVIDIA's assembler gives others more than they need: selection from brackets 229, where 167 are enough. Only
         where that was measured and does not spill, which is sm_90: on sm_120 the choice of groups would.
         """
         if self.architecture != "sm_90":

@@ -5,7 +5,7 @@ from __future__ import annotations
 import triton
 import triton.language as tl
 
-from qrita.kernels.bits import lowest_bit, packed, places_from, reserve, token_of
+from qrita.kernels.bits import TOGETHER, lowest_bit, packed, places_from, reserve, token_of
 from qrita.kernels.rows import load_keys
 from qrita.kernels.search import bounds, closed_in, lightened, measure, search
 from qrita.kernels.weight import weights_of
@@ -33,7 +33,7 @@ def listing_kernel(flags, held, listing, tiles, ALIGNED: tl.constexpr, TILE: tl.
     for tile in tl.range(0, tiles):
         found |= tl.where(tl.load(flags + tile * TILE + lane) != 0, 1 << tile, 0)
     place, _ = reserve(found, held)
-    for tile in tl.range(0, tiles, 8):
+    for tile in tl.range(0, tiles, TOGETHER):
         words = packed(found, tile, ALIGNED)
         most, at, place = places_from(place, words)
         for _ in tl.range(0, most):
